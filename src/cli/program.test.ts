@@ -246,7 +246,7 @@ test('on an old Node without the package the launcher says which Node it needs',
   const root = folder(t);
   mkdirSync(join(root, 'bin'));
   writeFileSync(join(root, 'package.json'), '{"type": "module"}');
-  for (const file of ['portcullis', 'parent.js'])
+  for (const file of ['portcullis', 'parent.js', 'compileCache.js'])
     copyFileSync(join(dirname(launcher), file), join(root, 'bin', file));
   const { code, err } = await run(['--version'], {
     node: oldNode(t),

@@ -7,10 +7,14 @@ import { relayLines, type MetricsSnapshot, type Sink } from '../telemetry/index.
 import { Link, type Peer } from './link.ts';
 import type { ToMain, ToWorker } from './workerMessages.ts';
 
+/** The process runs the sources of a checkout. */
+const unbuilt = import.meta.url.endsWith('.ts');
+
 /** The compiled program has it beside it as JavaScript. */
-const program = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url),
-);
+const program = fileURLToPath(new URL(unbuilt ? './program.ts' : './program.js', import.meta.url));
+
+/** A checkout keeps the compiled sources for the next process, as the launcher does. */
+const compileCache = unbuilt ? ['--import', new URL('../../bin/compileCache.js', import.meta.url).href] : [];
 
 const lastMessagesMs = 500;
 
@@ -51,6 +55,7 @@ export class WorkerProcess {
     this.child = fork(program, [String(worker)], {
       // The environment of a process can be read by every other process of its user.
       env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !secrets.has(name))),
+      execArgv: [...process.execArgv, ...compileCache],
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
