@@ -173,6 +173,18 @@ test('the facts of MCP targets load no run-time code', () => {
   );
 });
 
+test('the help of a command loads no other room than the model', () => {
+  const atStart = ({ typeOnly, lazy }: Import): boolean => !typeOnly && !lazy;
+  const light = new Set(['cli', 'model', 'errorText.ts', 'version.ts']);
+  const commands = fileImportsOf(source, 'cli/index.ts').filter(({ lazy }) => lazy);
+  const files = commands.map(({ target }) => target).filter((target) => roomOf(target) === 'cli');
+  assert.ok(files.length > 10);
+  for (const file of ['cli/index.ts', ...files]) {
+    const heavy = [...reach(source, file, atStart)].filter((path) => !light.has(roomOf(path)));
+    assert.deepEqual(heavy, [], file);
+  }
+});
+
 test('the command line loads the controller only for its command', () => {
   const atStart = reach(source, 'cli/index.ts', ({ typeOnly, lazy }) => !typeOnly && !lazy);
   assert.deepEqual([...atStart].filter(isController), []);
