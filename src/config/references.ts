@@ -1,10 +1,11 @@
 import { backendReferences, childFieldNames } from '../mcp/targets/facts.ts';
-import { nestedRules, policiesAbout, policiesOn, prefixReplacers, stateSharers } from '../policies/facts.ts';
+import { nestedRules, policiesOn, prefixReplacers, stateSharers } from '../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import { formatPath, type Path } from './path.ts';
 import type { Report } from './report.ts';
 import { listenerFields } from './schema/document.ts';
 import { usualMcpPort } from './schema/mcp.ts';
+import { misplacedOnBackend } from './schema/route.ts';
 import { nameOfBackend } from '../schema/index.ts';
 
 /**
@@ -335,9 +336,33 @@ function sameRules(policy: Node): string {
   );
 }
 
-/** Policies of a named backend that are about requests of clients, which MCP servers do not get. */
-const aboutForwarding = policiesAbout('forwarding');
-const requestsOnly = policiesOn('backend').filter((name) => aboutForwarding.has(name));
+/** Policies of a named backend that MCP targets do not have. */
+const requestsOnly = policiesOn('backend').filter((name) => !policiesOn('target').includes(name));
+
+const ofMcpBackends = policiesOn('mcpBackend') as readonly string[];
+
+/** The members of a map. */
+const namesOf = ({ value }: Node): readonly string[] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
+
+/** A policy of an MCP backend judges before a backend is chosen, so its backend must be the only one. */
+function checkBackendsOf(route: Node, referred: (name: string) => Node | undefined, report: Report): void {
+  const backends = items(field(route, 'backends'));
+  if (backends.length < 2) return;
+  for (const backend of backends) {
+    const name = field(backend, 'backend').value;
+    const named = typeof name === 'string' ? referred(nameOfBackend(name)) : undefined;
+    for (const place of [backend, ...(named === undefined ? [] : [named])]) {
+      const policies = field(place, 'policies');
+      for (const policy of namesOf(policies).filter((one) => ofMcpBackends.includes(one)))
+        report(
+          named === undefined ? field(policies, policy).path : field(backend, 'backend').path,
+          named === undefined ? 'key' : 'value',
+          `${policy} of an MCP backend needs a route with this backend only: write it on the route`,
+        );
+    }
+  }
+}
 
 /** MCP servers that are named among the backends. */
 function checkTargets(
@@ -411,7 +436,7 @@ function checkServer(
         report(
           path,
           'value',
-          `${value} has ${name}, which is about HTTP requests: a session of MCP stays where it is`,
+          `${value} has ${name}, which MCP targets do not have: they get messages, and no requests of clients`,
         );
 }
 
@@ -452,10 +477,13 @@ function checkBackends(top: Node, report: Report): void {
     const value = nameOfBackend(written);
     if (!names.includes(value))
       report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
-    const policies = field(backend, 'policies');
-    if (policies.value === undefined) continue;
     const found = referred(value);
-    if (found !== undefined && field(found, 'mcp').value !== undefined)
-      report(policies.path, 'key', 'policies of an MCP backend are known, but not built yet in this version');
+    if (found === undefined) continue;
+    const policies = field(backend, 'policies');
+    for (const name of namesOf(policies)) {
+      const problem = misplacedOnBackend(name, field(found, 'mcp').value !== undefined);
+      if (problem !== undefined) report(field(policies, name).path, 'key', problem);
+    }
   }
+  for (const route of routesOf('routes')) checkBackendsOf(route, referred, report);
 }

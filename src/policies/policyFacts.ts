@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 
 /**
- * A place of a configuration where a policy can stand: a listener (or a gateway, for its listener), a route, a backend
- * of a route, a Service of a cluster, an MCP target that is reached over the network.
+ * A place of a configuration where a policy can stand: a listener (or a gateway, for its listener), a route, an HTTP
+ * backend, an MCP backend, a Service of a cluster, an MCP target that is reached over the network.
  */
-export type PolicyPlace = 'listener' | 'route' | 'backend' | 'service' | 'target';
+export type PolicyPlace = 'listener' | 'route' | 'backend' | 'mcpBackend' | 'service' | 'target';
 
 /** The facts about a policy that the rest of the program needs without its run-time code. */
 export interface PolicyFacts {

@@ -158,7 +158,7 @@ for (const [where, { place, document }] of written)
   });
 
 test('every policy of the table may stand somewhere, or is refused by name', () => {
-  const places = ['listener', 'route', 'backend', 'service', 'target'] as const;
+  const places = ['listener', 'route', 'backend', 'mcpBackend', 'service', 'target'] as const;
   for (const { name } of all)
     assert.ok(
       places.some((place) => isOn(place, name) || policiesNotBuiltOn(place).includes(name)),
@@ -175,6 +175,22 @@ test('a policy that a place has, and this version has not, is refused as known',
         'backend',
         inBind((policies) => ({
           listeners: [{ routes: [{ backends: [{ host: '127.0.0.1:9', policies }] }] }],
+        })),
+      ],
+      [
+        'mcpBackend',
+        inBind((policies) => ({
+          listeners: [
+            {
+              routes: [
+                {
+                  backends: [
+                    { mcp: { targets: [{ name: 't', mcp: { host: 'http://127.0.0.1:9' } }] }, policies },
+                  ],
+                },
+              ],
+            },
+          ],
         })),
       ],
       [
@@ -197,6 +213,10 @@ test('a policy that a place has, and this version has not, is refused as known',
       const result = load(document({ [name]: sample.settings }));
       const told = result.ok ? 'taken' : result.problems.map(renderProblem).join('\n');
       if (isOn(place, name)) assert.equal(told, 'taken', `${name} on a ${place}`);
+      else if (place === 'backend' && isOn('mcpBackend', name)) assert.match(told, /is for MCP backends/);
+      else if (place === 'mcpBackend' && isOn('backend', name)) assert.match(told, /is for HTTP backends/);
+      else if (place === 'mcpBackend' && policiesNotBuiltOn('backend').includes(name))
+        assert.match(told, /known, but not built yet/, `${name} on a ${place}`);
       else if (policiesNotBuiltOn(place).includes(name))
         assert.match(told, /known, but not built yet/, `${name} on a ${place}`);
       else assert.match(told, /unknown field/, `${name} on a ${place}`);

@@ -3,6 +3,7 @@ import type { Path } from '../path.ts';
 import type { BackendPolicySettings } from '../schema/backendPolicies.ts';
 import type { BackendSettings } from '../schema/route.ts';
 import { buildMcp } from './mcp.ts';
+import { buildPolicies, policiesFor } from './policies.ts';
 import type { Surroundings } from './surroundings.ts';
 import { buildTarget, ownHostOf } from './target.ts';
 
@@ -28,7 +29,14 @@ export function buildBackend(
     // The policy closest to the backend wins.
     const policies = { ...ofRoute, ...found.policies, ...settings.policies };
     const target = buildTarget(found.host, found.addresses, policies);
-    return { kind: 'http', ...base, ...target, ...ownHostOf(found.host) };
+    const uses = buildPolicies(policiesFor('backend', policies), [...path, 'policies'], around);
+    return {
+      kind: 'http',
+      ...base,
+      ...target,
+      ...(uses.length > 0 && { policies: uses }),
+      ...ownHostOf(found.host),
+    };
   }
   if (found?.mcp !== undefined) {
     // A reference stands here, the servers stand there.

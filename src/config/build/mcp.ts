@@ -1,18 +1,19 @@
 import {
   callTimeouts,
   takeExchanges,
+  backendReferences,
   targetOfFile,
   type ConnectionSettings,
 } from '../../mcp/targets/facts.ts';
 import type { McpBackend, McpItemView, McpTarget, ViewEntry } from '../../model/index.ts';
-import { policiesOn } from '../../policies/facts.ts';
 import type { HostAndPort } from '../../schema/index.ts';
 import type { Path } from '../path.ts';
 import type { BackendPolicySettings, TargetPolicySettings } from '../schema/backendPolicies.ts';
 import type { FederationSettings, McpSettings } from '../schema/mcp.ts';
 import type { McpViewSettings } from '../schema/mcpView.ts';
+import type { NamedBackendSettings } from '../schema/route.ts';
 import type { Surroundings } from './surroundings.ts';
-import { buildPolicies } from './policies.ts';
+import { buildPolicies, policiesFor } from './policies.ts';
 import { buildTarget, ownHostOf } from './target.ts';
 
 type TargetSettings = McpSettings['targets'][number];
@@ -96,24 +97,38 @@ function buildMcpTarget(
       buildPolicies({ backendAuth: exchange }, [...path, ...below, variable], around),
     ]),
   );
+  const named = namedBackendOf(written, around);
   const target = targetOfFile(written, {
     exchanges,
     name,
     resume,
     stateless,
     timeouts: callTimeouts(written),
-    policies: buildPolicies(stepsOf(policies), [...path, 'policies'], around),
+    policies: buildPolicies(
+      policiesFor('target', { ...named?.policies, ...policies }),
+      [...path, 'policies'],
+      around,
+    ),
     connection: (at, backend) => buildConnection(at, backend, policies, around, ofRoute),
   });
   if (target === undefined) throw new Error('a target without a transport passed the checks');
   return target;
 }
 
-const ofTargets: ReadonlySet<string> = new Set(policiesOn('target'));
-
-/** The policies among the settings that are steps of a request. */
-const stepsOf = (policies: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(policies).filter(([name]) => ofTargets.has(name)));
+/** The named backend that a target refers to. */
+function namedBackendOf(
+  target: Parameters<typeof targetOfFile>[0],
+  { named }: Surroundings,
+): NamedBackendSettings | undefined {
+  const forms: Readonly<Record<string, unknown>> = { ...target };
+  for (const [form, member] of backendReferences) {
+    const settings = forms[form];
+    const name: unknown =
+      typeof settings === 'object' && settings !== null ? Reflect.get(settings, member) : undefined;
+    if (typeof name === 'string') return named.get(name);
+  }
+  return undefined;
+}
 
 /** The destination of requests to a server, and the settings of connections; the setting closest to the server wins. */
 function buildConnection(

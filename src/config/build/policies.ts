@@ -1,7 +1,17 @@
 import type { PolicyUse } from '../../model/index.ts';
+import type { PolicyPlace } from '../../policies/facts.ts';
 import type { Path } from '../path.ts';
-import { backendPolicyNames } from '../schema/policies.ts';
+import { backendPolicyNames, policyFields } from '../schema/policies.ts';
 import type { Surroundings } from './surroundings.ts';
+
+/** The policies among the settings that are steps of a request at a place. */
+export function policiesFor(
+  place: PolicyPlace,
+  settings: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const names: ReadonlySet<string> = new Set(Object.keys(policyFields(place)));
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => names.has(name)));
+}
 
 /** A use for each policy that is set, in the order of the file; `policies/index.ts` orders their running. */
 export function buildPolicies(

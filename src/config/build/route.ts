@@ -1,8 +1,8 @@
-import type { Match, PathMatch, Route, ValueMatch } from '../../model/index.ts';
+import type { Match, PathMatch, PolicyUse, Route, ValueMatch } from '../../model/index.ts';
 import type { Path } from '../path.ts';
-import type { MatchSettings, RouteSettings } from '../schema/route.ts';
+import type { BackendSettings, MatchSettings, RouteSettings } from '../schema/route.ts';
 import { buildBackend } from './backend.ts';
-import { buildPolicies } from './policies.ts';
+import { buildPolicies, policiesFor } from './policies.ts';
 import type { Surroundings } from './surroundings.ts';
 
 const everyPath: PathMatch = { kind: 'prefix', value: '/' };
@@ -25,7 +25,12 @@ export function buildRoute(
       settings.matches === undefined || settings.matches.length === 0
         ? [everyRequest]
         : settings.matches.map(buildMatch),
-    policies: buildPolicies(settings.policies, [...path, 'policies'], around),
+    policies: [
+      ...buildPolicies(settings.policies, [...path, 'policies'], around),
+      ...(settings.backends ?? []).flatMap((backend, index) =>
+        mcpBackendPolicies(backend, [...path, 'backends', index], around),
+      ),
+    ],
     backends: (settings.backends ?? []).map((backend, index) =>
       buildBackend(backend, `${owner}/${name}/backend${index}`, [...path, 'backends', index], around, {
         backendTLS: settings.policies?.backendTLS,
@@ -33,6 +38,18 @@ export function buildRoute(
     ),
     place: around.place(path),
   };
+}
+
+/** Policies of an MCP backend: it is the only one of its route, which carries them out. */
+function mcpBackendPolicies(
+  { backend: reference, mcp, policies }: BackendSettings,
+  path: Path,
+  around: Surroundings,
+): readonly PolicyUse[] {
+  const named = reference === undefined ? undefined : around.named.get(reference);
+  if (mcp === undefined && named?.mcp === undefined) return [];
+  const own = policiesFor('mcpBackend', { ...named?.policies, ...policies });
+  return buildPolicies(own, [...path, 'policies'], around);
 }
 
 /** Routes and listeners without a name are counted; a counted name gives way to one that somebody chose. */

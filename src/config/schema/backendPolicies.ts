@@ -143,6 +143,8 @@ export const backendPolicies = oneVersion(
       sessionAffinity: backendPolicySchemas.sessionAffinity
         .optional()
         .describe('Which requests are to go to the same address.'),
+      ...policyFields('backend'),
+      ...policyFields('mcpBackend'),
     },
     policiesNotBuiltOn('backend'),
   ),

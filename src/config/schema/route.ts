@@ -16,6 +16,7 @@ import {
 import { RouteExpressions } from '../../regex/index.ts';
 import { backendAddresses, backendPolicies } from './backendPolicies.ts';
 import { mcpBackend } from './mcp.ts';
+import { policiesOn } from '../../policies/facts.ts';
 import { routePolicies } from './policies.ts';
 
 const path = (expected: string): z.ZodType<string, string> =>
@@ -97,9 +98,24 @@ const addresses = backendAddresses.describe(
   'Where `host` is served, when not at the addresses that its name has; requests are spread over all of them.',
 );
 
-/** Servers behind stdio have no connection that such policies could be about. */
-function policiesOfHttp<
-  Schema extends z.ZodType<{ host?: unknown; addresses?: unknown; mcp?: unknown; policies?: unknown }>,
+const ofMcpBackends = policiesOn('mcpBackend') as readonly string[];
+
+/** The reason why a policy cannot stand on a backend of this kind; undefined if it can. */
+export function misplacedOnBackend(name: string, isMcp: boolean): string | undefined {
+  if (ofMcpBackends.includes(name) === isMcp) return undefined;
+  return isMcp
+    ? 'is for HTTP backends: write it on the route, or on a target'
+    : 'is for MCP backends: write it where `mcp` stands, or on the route';
+}
+
+/** Each kind of backend has policies of its own. */
+function policiesOfKind<
+  Schema extends z.ZodType<{
+    host?: unknown;
+    addresses?: unknown;
+    mcp?: unknown;
+    policies?: Readonly<Record<string, unknown>> | undefined;
+  }>,
 >(schema: Schema): Schema {
   return schema.superRefine(({ host, addresses: given, mcp, policies }, context) => {
     if (given !== undefined && host === undefined)
@@ -108,17 +124,15 @@ function policiesOfHttp<
         path: ['addresses'],
         message: 'belongs to `host`, which is missing',
       });
-    if (mcp === undefined || policies === undefined) return;
-    context.addIssue({
-      code: 'custom',
-      path: ['policies'],
-      message:
-        'policies of an MCP backend are known, but not built yet in this version; those of the route hold',
-    });
+    if (mcp === undefined && host === undefined) return;
+    for (const [name, value] of Object.entries(policies ?? {})) {
+      const message = value === undefined ? undefined : misplacedOnBackend(name, mcp !== undefined);
+      if (message !== undefined) context.addIssue({ code: 'custom', path: ['policies', name], message });
+    }
   });
 }
 
-const routeBackend = policiesOfHttp(
+const routeBackend = policiesOfKind(
   oneOf(
     fields(
       {
@@ -136,7 +150,7 @@ const routeBackend = policiesOfHttp(
 );
 
 /** An entry of the top-level `backends`. */
-export const namedBackend = policiesOfHttp(
+export const namedBackend = policiesOfKind(
   oneOf(
     fields(
       {

@@ -95,8 +95,7 @@ export type BackendAuthSettings = z.output<typeof backendAuthSchema>;
 
 export const backendAuthFacts = {
   schema: backendAuthSchema,
-  on: ['route', 'service', 'target'],
-  notYetOn: ['backend'],
+  on: ['route', 'backend', 'service', 'target'],
   about: 'connection',
   clusterForms: [
     {

@@ -89,14 +89,12 @@ export type HeaderModifierSettings = z.output<typeof requestHeaderModifierSchema
 
 export const requestHeaderModifierFacts = {
   schema: requestHeaderModifierSchema,
-  on: ['route', 'service', 'target'],
-  notYetOn: ['backend'],
+  on: ['route', 'backend', 'service', 'target'],
   about: 'request',
 } as const satisfies PolicyFacts;
 
 export const responseHeaderModifierFacts = {
   schema: responseHeaderModifierSchema,
-  on: ['route', 'service'],
-  notYetOn: ['backend'],
+  on: ['route', 'backend', 'service'],
   about: 'request',
 } as const satisfies PolicyFacts;

@@ -10,8 +10,7 @@ export type McpAuthorizationSettings = z.output<typeof mcpAuthorizationSchema>;
 
 export const mcpAuthorizationFacts = {
   schema: mcpAuthorizationSchema,
-  on: ['route'],
-  notYetOn: ['backend'],
+  on: ['route', 'mcpBackend'],
   about: 'caller',
   rules: 'self',
 } as const satisfies PolicyFacts;

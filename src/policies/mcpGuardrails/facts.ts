@@ -90,11 +90,9 @@ const usualTimeoutMs = 10_000;
 const processor = z
   .strictObject({
     kind: z.literal('remote').meta({ description: 'A gRPC service; there is no other kind.' }),
-    host: z
-      .union([hostAndPort, z.string().regex(/^[a-z0-9._-]+$/i)])
-      .meta({
-        description: 'The processor: name:port, https://name for TLS, or the name of the host with `port`.',
-      }),
+    host: z.union([hostAndPort, z.string().regex(/^[a-z0-9._-]+$/i)]).meta({
+      description: 'The processor: name:port, https://name for TLS, or the name of the host with `port`.',
+    }),
     port: z.int().min(1).max(65_535).optional().meta({ description: 'Port, where host has none.' }),
     service: notBuilt('services; write the host'),
     backend: notBuilt('named backends; write the host'),
@@ -155,8 +153,7 @@ export const mcpGuardrailsSchema: z.ZodType<McpGuardrailsSettings> = z
 
 export const mcpGuardrailsFacts = {
   schema: mcpGuardrailsSchema,
-  on: ['route'],
-  notYetOn: ['backend'],
+  on: ['route', 'mcpBackend'],
   about: 'caller',
   fileOnly: true,
   forMcpOnly: () => 'mcpGuardrails',
