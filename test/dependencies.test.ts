@@ -62,7 +62,7 @@ test('every package is pinned and has a hash, and none comes from elsewhere than
   for (const path of ['package.json', 'apps/echo/package.json', 'apps/dev-idp/package.json']) {
     const { dependencies = {}, devDependencies = {} } = json(path) as Manifest;
     for (const [name, range] of Object.entries({ ...dependencies, ...devDependencies }))
-      assert.match(range, /^\d+\.\d+\.\d+(?:-[\w.]+)?$/, `${path}: ${name}`);
+      assert.match(range, /^(?:npm:[@\w/.-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/, `${path}: ${name}`);
   }
 });
 

@@ -471,6 +471,7 @@ function checkBackends(top: Node, report: Report): void {
       else if (field(found, 'host').value === undefined)
         report(path, 'value', `${value} is no server with a \`host\`, which tcpRoutes need`);
     }
+  checkCollectors(top, referred, names, report);
   for (const backend of backendsOfRoutes) {
     const { value: written, path } = field(backend, 'backend');
     if (typeof written !== 'string') continue;
@@ -486,4 +487,33 @@ function checkBackends(top: Node, report: Report): void {
     }
   }
   for (const route of routesOf('routes')) checkBackendsOf(route, referred, report);
+}
+
+/** A collector is a server that is reached without the policies of backends. */
+function checkCollectors(
+  top: Node,
+  referred: (name: string) => Node | undefined,
+  names: readonly string[],
+  report: Report,
+): void {
+  const frontend = field(top, 'frontendPolicies');
+  const tracing = field(field(top, 'config'), 'tracing');
+  const tracesElsewhere = field(frontend, 'tracing').value !== undefined;
+  if (tracing.value !== undefined && !tracesElsewhere && field(tracing, 'otlpEndpoint').value === undefined)
+    report(tracing.path, 'key', 'expected otlpEndpoint, the address of the collector');
+  const logs = ['accessLog', 'logging'].map((name) => field(field(frontend, name), 'otlp'));
+  for (const collector of [field(frontend, 'tracing'), ...logs]) {
+    const { value: written, path } = field(collector, 'backend');
+    if (typeof written !== 'string') continue;
+    const value = nameOfBackend(written);
+    const found = referred(value);
+    if (found === undefined)
+      report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+    else if (field(found, 'host').value === undefined)
+      report(path, 'value', `${value} is no server with a \`host\`, which a collector needs`);
+    else
+      for (const name of ['policies', 'addresses'])
+        if (field(found, name).value !== undefined)
+          report(path, 'value', `${value} has \`${name}\`, which collectors do not use: write a \`host\``);
+  }
 }

@@ -39,6 +39,12 @@ const jwt = (jwks: unknown): object => policy('jwtAuth', { issuer: 'i', audience
 const match = (condition: object): object => route({ matches: [condition], backends: [{ host: 'app:1' }] });
 const rule = (name: string, written: unknown): object => policy(name, { rules: [written] });
 
+const frontendTracing = (settings: object): object => ({
+  frontendPolicies: { tracing: { host: '127.0.0.1:4317', ...settings } },
+});
+const logExport = (settings: object): object => ({
+  config: { logging: { otlp: { otlpEndpoint: 'http://127.0.0.1:4317', ...settings } } },
+});
 const tracing = (settings: object): object => ({
   config: { tracing: { otlpEndpoint: 'http://127.0.0.1:4317', ...settings } },
 });
@@ -124,6 +130,12 @@ const samples: Readonly<Record<string, Sample>> = {
   },
   'tracing.headers.*': { document: tracing({ headers: { 'x-key': '$SECRET' } }) },
   'tracing.fields.add.*': { document: tracing({ fields: { add: { a: '"$SECRET"' } } }), shown: true },
+  'tracing.attributes.*': { document: frontendTracing({ attributes: { a: '"$SECRET"' } }), shown: true },
+  'tracing.resources.*': { document: frontendTracing({ resources: { a: '"$SECRET"' } }), shown: true },
+  'tracing.filter': { document: frontendTracing({ filter: quoted }), shown: true },
+  'otlp.headers.*': { document: logExport({ headers: { 'x-key': '$SECRET' } }) },
+  'otlp.filter': { document: logExport({ filter: quoted }), shown: true },
+  'otlp.fields.add.*': { document: logExport({ fields: { add: { a: '"$SECRET"' } } }), shown: true },
   'tracing.randomSampling': { document: tracing({ randomSampling: quoted }), shown: true },
   'tracing.clientSampling': { document: tracing({ clientSampling: quoted }), shown: true },
   'logging.filter': { document: { config: { logging: { filter: quoted } } }, shown: true },

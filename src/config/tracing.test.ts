@@ -46,3 +46,50 @@ test('settings of config.tracing that cannot work are refused by name', () => {
   assert.match(problemsWith({ fields: { add: { a: 'jwt.rawToken' } } }), /never see the token/);
   assert.match(problemsWith({ headers: { 'a b': 'c' } }), /the name of a header/);
 });
+
+test('frontendPolicies.tracing goes before config.tracing, without the headers of the other collector', () => {
+  const tracing = { randomSampling: 0.1, fields: { add: { a: '1', b: '2' }, remove: ['url.path'] } };
+  const result = loadText(
+    JSON.stringify({
+      config: { tracing: { ...tracing, headers: { 'x-key': 'k' } } },
+      frontendPolicies: {
+        tracing: {
+          host: 'https://c',
+          attributes: { a: '3' },
+          remove: ['client.address'],
+          clientSampling: false,
+          filter: 'response.code >= 400',
+          resources: { 'service.name': '"edge-" + string(1 + 1)', ring: '2', canary: 'true' },
+        },
+      },
+      binds: [],
+    }),
+    { file: 'test.yaml', env: {} },
+  );
+  assert.deepEqual(result.ok ? result.model.process.fixed.tracing : result.problems, {
+    endpoint: 'https://c/',
+    protocol: 'grpc',
+    headers: [],
+    randomSampling: 0.1,
+    clientSampling: false,
+    add: { a: '3', b: '2' },
+    remove: ['url.path', 'client.address'],
+    resources: { 'service.name': 'edge-2', ring: 2, canary: true },
+    filter: 'response.code >= 400',
+  });
+});
+
+test('settings of frontendPolicies.tracing that cannot work are refused by name', () => {
+  const problemsWith = (settings: object): string => {
+    const frontendPolicies = { tracing: { host: 'c:1', ...settings } };
+    const result = loadText(JSON.stringify({ frontendPolicies, binds: [] }), { file: 'test.yaml', env: {} });
+    return result.ok ? '' : result.problems.map(({ path, message }) => `${path}: ${message}`).join('\n');
+  };
+  assert.equal(problemsWith({}), '');
+  assert.match(problemsWith({ backend: 'b' }), /exactly one of host, backend/);
+  assert.match(problemsWith({ policies: {} }), /tracing\.policies: .*not built/);
+  assert.match(problemsWith({ resources: { a: 'request.path' } }), /resources\.a: .*request/);
+  assert.match(problemsWith({ resources: { a: '[1]' } }), /comes to a text, a number, true or false/);
+  assert.match(problemsWith({ resources: { a: '1 / 0' } }), /always fails/);
+  assert.match(problemsWith({ filter: '1' }), /must come to true or false/);
+});

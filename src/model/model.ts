@@ -515,13 +515,20 @@ export interface AccessFields {
   readonly remove?: readonly string[];
 }
 
-/** The traces of requests, and the OpenTelemetry collector that gets them. */
-export interface TracingSettings {
+/** An OpenTelemetry collector. */
+export interface OtlpTarget {
   /** The URL of the collector; over HTTP with the path. */
   readonly endpoint: string;
   readonly protocol: 'grpc' | 'http';
   /** Headers of every export. The values may be secrets. */
   readonly headers: readonly { readonly name: string; readonly text: string }[];
+}
+
+/** The export of the access log, with changes to its fields. */
+export interface LogExportSettings extends OtlpTarget, AccessFields {}
+
+/** The traces of requests, and the OpenTelemetry collector that gets them. */
+export interface TracingSettings extends OtlpTarget {
   /** A share, a condition, or a CEL expression: which requests without a trace are traced. */
   readonly randomSampling: string | number | boolean;
   /** The same for requests whose client has sampled them. */
@@ -530,6 +537,10 @@ export interface TracingSettings {
   readonly add?: Readonly<Record<string, string>>;
   /** Attributes that spans do not have. */
   readonly remove?: readonly string[];
+  /** Attributes of the gateway itself. */
+  readonly resources?: Readonly<Record<string, string | number | boolean>>;
+  /** A CEL condition: only the spans of ended requests for which it is true are exported. */
+  readonly filter?: string;
 }
 
 export interface FixedSettings {
@@ -540,6 +551,8 @@ export interface FixedSettings {
   readonly logFormat: LogFormat;
   /** Absent: nothing is traced. */
   readonly tracing?: TracingSettings;
+  /** Absent: the access log is only written. */
+  readonly logExport?: LogExportSettings;
   /** Processes that serve: with 1 the main process itself does. `auto`: as many as the machine has processors for. */
   readonly workers: number | 'auto';
   /** 64 hex digits (AES-256-GCM), or absent: a random key is made at start. */

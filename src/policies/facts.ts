@@ -27,7 +27,7 @@ import type { PolicyUse } from '../model/index.ts';
 import { ruleDecisions, type RuleDecision } from './rules/decisions.ts';
 import type { Rule } from './rules/schema.ts';
 
-export { endedCondition, endedFields, samplingSetting } from './attributes/recordSchemas.ts';
+export { constant, endedCondition, endedFields, samplingSetting } from './attributes/recordSchemas.ts';
 
 /**
  * Policy name → facts, in the order in which policies act on a request, with the reason for each place. Every list of

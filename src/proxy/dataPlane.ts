@@ -7,10 +7,11 @@ import {
   type AddressLists,
   type Bind,
   type Limits,
+  type LogExportSettings,
   type Model,
   type TracingSettings,
 } from '../model/index.ts';
-import type { AccessLog, Logger, Metrics } from '../telemetry/index.ts';
+import type { AccessLog, AccessRecord, Logger, Metrics } from '../telemetry/index.ts';
 import { Endpoints, type Destination, type LookupTools } from '../upstream/index.ts';
 import { bindProblem, type ClosedPort } from './ports/bindProblem.ts';
 import { detectionsOf, type Detections } from './ports/detections.ts';
@@ -26,8 +27,9 @@ import { Relays, type RelayOptions } from './relay/relays.ts';
 import { ServerIdentities, type IdentityView } from './ports/serverIdentity.ts';
 import type { Decision, TrialRequest } from './contract.ts';
 import { noteFields } from './exchange/endedFields.ts';
+import { RequestLogExport } from './exchange/requestLogExport.ts';
 import { RequestTracing } from './exchange/requestTracing.ts';
-import type { Spans } from '../tracing/index.ts';
+import type { LogExport, Spans } from '../tracing/index.ts';
 import { RequestObserver } from './requestObserver.ts';
 import { explain } from './trial/explain.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
@@ -63,6 +65,8 @@ export interface DataPlaneOptions {
   readonly relay?: RelayOptions;
   /** Makes the spans of requests; absent: nothing is traced. */
   readonly tracing?: { readonly spans: Spans; readonly settings: TracingSettings } | undefined;
+  /** Exports the access log; absent: it is only written. */
+  readonly logExport?: { readonly records: LogExport; readonly settings: LogExportSettings } | undefined;
   /** Takes records of finished requests, as JSON; absent: none are made. */
   readonly onRecord?: (json: string) => void;
   /** Tells which other processes of this gateway have the UDP ports open, where `socketsFor` is given. */
@@ -146,6 +150,7 @@ export class DataPlane {
   private readonly udp: UdpPlane;
   private readonly observer: RequestObserver | undefined;
   private readonly tracing: RequestTracing | undefined;
+  private readonly logExport: RequestLogExport | undefined;
   private readonly expressionErrors: ExpressionErrors;
   private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
@@ -160,7 +165,8 @@ export class DataPlane {
   constructor(options: DataPlaneOptions) {
     this.options = options;
     this.expressionErrors = new ExpressionErrors(options.log, options.metrics);
-    const { tracing } = options;
+    const { tracing, logExport } = options;
+    this.logExport = logExport && new RequestLogExport(logExport.records, logExport.settings);
     this.tracing = tracing && new RequestTracing(tracing.spans, tracing.settings);
     this.observer = options.onRecord && new RequestObserver(options.onRecord, options.metrics);
     this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
@@ -170,7 +176,7 @@ export class DataPlane {
     this.openFiles = options.openFiles ?? openFilesLimit();
     this.udp = new UdpPlane({
       log: options.log,
-      accessLog: () => this.accessLog,
+      writeRaw: (record) => this.writeRaw(record),
       overload: this.overload,
       stats: this.raw.udp,
       lookup: options.lookup,
@@ -333,7 +339,7 @@ export class DataPlane {
       endpoints: this.endpoints,
       mcp: this.options.mcp,
       relays: this.relays,
-      keepsResponse: this.tracing?.readsResponse === true,
+      keepsResponse: this.tracing?.readsResponse === true || this.logExport?.readsResponse === true,
       uses,
     });
   }
@@ -449,6 +455,8 @@ export class DataPlane {
       live: this.live,
       log: this.options.log,
       accessLog: () => this.accessLog,
+      writeRaw: (record) => this.writeRaw(record),
+      logExport: this.logExport,
       audit: this.options.audit,
       wire: this.wire,
       raw: this.raw,
@@ -459,7 +467,8 @@ export class DataPlane {
       observe: (exchange) => {
         const { record } = exchange.snapshot;
         if (record !== undefined) noteFields(exchange, record);
-        if (exchange.span !== undefined) this.tracing?.end(exchange, exchange.span);
+        this.tracing?.end(exchange);
+        this.logExport?.note(exchange);
         observer?.observe(exchange);
       },
       tracing: this.tracing,
@@ -519,6 +528,13 @@ export class DataPlane {
       port.destroy();
       this.leaving.delete(port);
     });
+  }
+
+  private writeRaw(record: () => AccessRecord): void {
+    if (this.accessLog === undefined && this.logExport === undefined) return;
+    const line = record();
+    this.accessLog?.write(line);
+    this.logExport?.write(line);
   }
 
   private useAccessLog({ accessLog: kind, accessFields }: Model['process']): void {

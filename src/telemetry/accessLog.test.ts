@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accessFieldsOf } from './accessFields.ts';
 import { createAccessLog } from './accessLog.ts';
 import type { AccessRecord } from './contract.ts';
 import { MemoryDestination } from './memory.testing.ts';
@@ -190,4 +191,21 @@ test('removed fields are in no form of the line, and an added field can stand in
   ])
     assert.ok(!text.includes(gone), `${gone} in ${text}`);
   assert.match(text, / rule=r1 .*items=3 path=\/hidden id=7a9f$/);
+});
+
+test('the fields of exported records are those of the JSON line', () => {
+  const records = [
+    record,
+    full,
+    {
+      ...full,
+      durationMs: 0.0004,
+      upstreamMs: 12.34567,
+      decidedBy: { policy: 'p', rule: 'Bearer abcdefghijkl', place: 'a:1' },
+    },
+    { ...full, reason: 'Bearer abcdefghijklmnop', extra: { a: 'Basic abcdefghijkl' } },
+  ];
+  const lines = write('json', ...records);
+  for (const [index, each] of records.entries())
+    assert.deepEqual({ ...accessFieldsOf(each), ...each.added }, JSON.parse(lines[index] ?? ''));
 });

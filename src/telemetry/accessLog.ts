@@ -1,4 +1,5 @@
 import type { AccessLog, AccessRecord, Logger, Metrics } from './contract.ts';
+import { decisionFields, shownDecision } from './accessFields.ts';
 import { redactText } from './redact.ts';
 import { Sink, type Destination } from './sink.ts';
 import { textValue } from './textLine.ts';
@@ -23,16 +24,6 @@ const flushMs = 200;
 const unsafeInJson = /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/;
 
 const json = (value: string): string => (unsafeInJson.test(value) ? JSON.stringify(value) : `"${value}"`);
-
-const decisionFields = ['policy', 'rule', 'place'] as const;
-
-/** A rule may be a long expression; the place leads to the whole of it. */
-const maxDecisionLength = 512;
-
-const shownDecision = (value: string): string => {
-  const text = redactText(value);
-  return text.length > maxDecisionLength ? `${text.slice(0, maxDecisionLength)}…` : text;
-};
 
 /** Milliseconds with three decimals, without the slow path of number formatting. */
 const milliseconds = (ms: number): string => {

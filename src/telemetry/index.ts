@@ -1,4 +1,5 @@
 export type * from './contract.ts';
+export { accessFieldsOf } from './accessFields.ts';
 export { accessSink, createAccessLog, type AccessLogOptions } from './accessLog.ts';
 export { createLogger, type LoggerOptions } from './logger.ts';
 export { createMetrics } from './metrics.ts';

@@ -1,29 +1,29 @@
 import { Server as GrpcServer, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isAbsolute, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import protobuf from 'protobufjs';
 
-/** Messages of opentelemetry-proto 1.x (trace.proto, common.proto, resource.proto), with the fields that tests read. */
-const schema = `
-syntax = "proto3";
-message ExportTraceServiceRequest { repeated ResourceSpans resource_spans = 1; }
-message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; string schema_url = 3; }
-message Resource { repeated KeyValue attributes = 1; }
-message ScopeSpans { InstrumentationScope scope = 1; repeated Span spans = 2; string schema_url = 3; }
-message InstrumentationScope { string name = 1; string version = 2; }
-message Span {
-  bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5;
-  int32 kind = 6; fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8;
-  repeated KeyValue attributes = 9; repeated Link links = 13; Status status = 15;
-}
-message Link { bytes trace_id = 1; bytes span_id = 2; }
-message Status { string message = 2; int32 code = 3; }
-message KeyValue { string key = 1; AnyValue value = 2; }
-message AnyValue {
-  oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; }
-}
-`;
-const Request = protobuf.parse(schema).root.lookupType('ExportTraceServiceRequest');
+const protos = fileURLToPath(import.meta.resolve('otlp-protos/build/protos/'));
+
+/** The official definitions of opentelemetry-proto. */
+const root = new protobuf.Root();
+root.resolvePath = (_from, path) => (isAbsolute(path) ? path : join(protos, path));
+const collectorPackage = 'opentelemetry/proto/collector';
+root.loadSync([
+  join(protos, `${collectorPackage}/trace/v1/trace_service.proto`),
+  join(protos, `${collectorPackage}/logs/v1/logs_service.proto`),
+]);
+const requests = {
+  spans: root.lookupType('opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest'),
+  logs: root.lookupType('opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest'),
+};
+type Kind = keyof typeof requests;
+const services: Readonly<Record<Kind, string>> = {
+  spans: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+  logs: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+};
 
 interface RawAttribute {
   readonly key: string;
@@ -43,7 +43,24 @@ interface RawSpan {
   readonly status?: { readonly code?: number };
 }
 
+interface RawLog {
+  readonly timeUnixNano: string;
+  readonly severityText: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly attributes: readonly RawAttribute[];
+  readonly flags: number;
+  readonly traceId?: string;
+  readonly spanId?: string;
+}
+
 interface RawRequest {
+  readonly resourceLogs: readonly {
+    readonly resource: { readonly attributes: readonly RawAttribute[] };
+    readonly scopeLogs: readonly {
+      readonly scope: { readonly name: string };
+      readonly logRecords: readonly RawLog[];
+    }[];
+  }[];
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly RawAttribute[] };
     readonly scopeSpans: readonly { readonly schemaUrl: string; readonly spans: readonly RawSpan[] }[];
@@ -66,19 +83,38 @@ export interface CollectedSpan {
   readonly schemaUrl: string;
 }
 
+/** A log record as the collector got it. Ids are hex digits, empty where there are none. */
+export interface CollectedLog {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly sampled: boolean;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  readonly severity: string;
+  readonly body: unknown;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly resource: Readonly<Record<string, unknown>>;
+  readonly scope: string;
+}
+
 const hex = (base64: string | undefined): string => Buffer.from(base64 ?? '', 'base64').toString('hex');
 
 const valuesOf = (attributes: readonly RawAttribute[]): Record<string, unknown> =>
-  Object.fromEntries(
-    attributes.map(({ key, value }) => [
-      key,
-      value['intValue'] === undefined ? Object.values(value)[0] : Number(value['intValue']),
-    ]),
-  );
+  Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]));
 
-/** An OpenTelemetry collector for tests: it takes traces over OTLP and decodes their protobufs. */
+function valueOf(value: Readonly<Record<string, unknown>>): unknown {
+  const [kind, inner] = Object.entries(value)[0] ?? [];
+  if (kind === 'intValue') return Number(inner);
+  if (kind === 'kvlistValue') return valuesOf((inner as { values: readonly RawAttribute[] }).values);
+  if (kind === 'arrayValue')
+    return (inner as { values: readonly Readonly<Record<string, unknown>>[] }).values.map(valueOf);
+  return inner;
+}
+
+/** An OpenTelemetry collector for tests: it takes spans and log records over OTLP, and decodes their protobufs. */
 export class Collector implements AsyncDisposable {
   readonly spans: CollectedSpan[] = [];
+  readonly logs: CollectedLog[] = [];
   /** Headers or metadata of the exports. */
   readonly heads: IncomingHttpHeaders[] = [];
   readonly paths: string[] = [];
@@ -96,7 +132,8 @@ export class Collector implements AsyncDisposable {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         collector.paths.push(request.url ?? '');
-        collector.take(Buffer.concat(chunks), request.headers);
+        const isLogs = request.url?.endsWith('/logs') === true;
+        collector.take(isLogs ? 'logs' : 'spans', Buffer.concat(chunks), request.headers);
         response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end();
       });
     });
@@ -110,29 +147,31 @@ export class Collector implements AsyncDisposable {
 
   static async grpc(): Promise<Collector> {
     const server = new GrpcServer();
-    const path = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
     const bytes = (value: Buffer): Buffer => value;
-    const service: ServiceDefinition = {
-      export: {
-        path,
-        requestStream: false,
-        responseStream: false,
-        requestSerialize: bytes,
-        requestDeserialize: bytes,
-        responseSerialize: bytes,
-        responseDeserialize: bytes,
-      },
-    };
-    server.addService(service, {
-      export: (
-        call: { request: Buffer; metadata: { getMap(): Record<string, unknown> } },
-        done: (error: null, answer: Buffer) => void,
-      ) => {
-        collector.paths.push(path);
-        collector.take(call.request, call.metadata.getMap() as IncomingHttpHeaders);
-        done(null, Buffer.alloc(0));
-      },
-    });
+    for (const kind of ['spans', 'logs'] as const) {
+      const path = services[kind];
+      const service: ServiceDefinition = {
+        export: {
+          path,
+          requestStream: false,
+          responseStream: false,
+          requestSerialize: bytes,
+          requestDeserialize: bytes,
+          responseSerialize: bytes,
+          responseDeserialize: bytes,
+        },
+      };
+      server.addService(service, {
+        export: (
+          call: { request: Buffer; metadata: { getMap(): Record<string, unknown> } },
+          done: (error: null, answer: Buffer) => void,
+        ) => {
+          collector.paths.push(path);
+          collector.take(kind, call.request, call.metadata.getMap() as IncomingHttpHeaders);
+          done(null, Buffer.alloc(0));
+        },
+      });
+    }
     const port = await new Promise<number>((resolve, reject) => {
       server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
         error === null ? resolve(bound) : reject(error),
@@ -154,13 +193,33 @@ export class Collector implements AsyncDisposable {
     await this.stop();
   }
 
-  private take(body: Buffer, head: IncomingHttpHeaders): void {
+  private take(kind: Kind, body: Buffer, head: IncomingHttpHeaders): void {
     this.heads.push(head);
-    const request = Request.toObject(Request.decode(body), {
-      bytes: String,
-      longs: String,
-      arrays: true,
-    }) as RawRequest;
+    const type = requests[kind];
+    const options = { bytes: String, longs: String, arrays: true };
+    const request = type.toObject(type.decode(body), options) as RawRequest;
+    if (kind === 'spans') this.takeSpans(request);
+    else this.takeLogs(request);
+  }
+
+  private takeLogs(request: RawRequest): void {
+    for (const { resource, scopeLogs } of request.resourceLogs)
+      for (const { scope, logRecords } of scopeLogs)
+        for (const log of logRecords)
+          this.logs.push({
+            traceId: hex(log.traceId),
+            spanId: hex(log.spanId),
+            sampled: (log.flags & 1) === 1,
+            time: Number(BigInt(log.timeUnixNano) / 1_000_000n),
+            severity: log.severityText,
+            body: valueOf(log.body),
+            attributes: valuesOf(log.attributes),
+            resource: valuesOf(resource.attributes),
+            scope: scope.name,
+          });
+  }
+
+  private takeSpans(request: RawRequest): void {
     for (const { resource, scopeSpans } of request.resourceSpans)
       for (const { spans, schemaUrl } of scopeSpans)
         for (const span of spans)

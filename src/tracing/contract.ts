@@ -20,6 +20,13 @@ export interface SpanStart {
   /** Milliseconds since the epoch; now unless given. */
   readonly startedAt?: number;
   readonly attributes: SpanAttributes;
+  /** Absent: the span is exported when it has ended. */
+  readonly group?: SpanGroup | undefined;
+}
+
+/** Spans that are exported together or not at all, as a later decision says. */
+export interface SpanGroup {
+  decide(keep: boolean): void;
 }
 
 /** A span that has begun. It is exported when it has ended. */
@@ -28,6 +35,7 @@ export interface OpenSpan {
   /** The W3C `traceparent` of requests below this span. */
   readonly traceparent: string;
   set(attributes: SpanAttributes): void;
+  rename(name: string): void;
   /** @param error the reason why the operation failed (`error.type`) */
   end(error?: string): void;
 }
@@ -35,4 +43,6 @@ export interface OpenSpan {
 /** Begins spans. The caller has decided that they are sampled. */
 export interface Spans {
   begin(start: SpanStart): OpenSpan;
+  /** Opens a group for the spans of one request. */
+  group(): SpanGroup;
 }

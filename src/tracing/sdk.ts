@@ -1,44 +1,51 @@
 /** The libraries of OpenTelemetry. `tracing.ts` loads this file only where tracing is configured. */
 
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api';
-import { resourceFromAttributes } from '@opentelemetry/resources';
-import { AlwaysOnSampler, TracerProvider, type SpanExporter } from '@opentelemetry/sdk-trace';
+import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from '@opentelemetry/otlp-transformer';
+import { AlwaysOnSampler, TracerProvider, type ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { TracingSettings } from '../model/index.ts';
-import type { Logger, Metrics } from '../telemetry/index.ts';
 import { version } from '../version.ts';
-import { conventions, type OpenSpan, type SpanPlace, type SpanStart } from './contract.ts';
-import { SpanQueue } from './spanQueue.ts';
+import { conventions, type SpanPlace, type Spans } from './contract.ts';
+import { exporterFor, type Signal } from './exporter.ts';
+import { ExportQueue, type QueueTools } from './exportQueue.ts';
+import { resourceOf } from './resource.ts';
+import { SpanGroups } from './spanGroups.ts';
 
-export interface Exporting {
-  begin(start: SpanStart): OpenSpan;
+export interface Exporting extends Spans {
   close(): Promise<void>;
 }
 
-/** Time of one export with its repetitions, in milliseconds. */
-const exportMs = 5_000;
+const signal: Signal<ReadableSpan> = {
+  service: 'trace.v1.TraceService',
+  serializer: ProtobufTraceSerializer,
+  helper: TraceExporterMetricsHelper,
+};
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT } as const;
 
 /** Spans, with their exporter. */
-export async function startExporting(
-  settings: TracingSettings,
-  tools: { readonly log: Logger; readonly metrics: Metrics },
-): Promise<Exporting> {
-  const queue = new SpanQueue(await exporterFor(settings), tools);
+export async function startExporting(settings: TracingSettings, tools: QueueTools): Promise<Exporting> {
+  const { log, metrics } = tools;
+  const items = {
+    name: 'Spans',
+    exported: metrics.counter('spans_exported_total', 'Spans that the collector has taken.', []),
+    dropped: metrics.counter(
+      'spans_dropped_total',
+      'Spans that were not exported: too many waited, or the collector did not take them.',
+      ['reason'],
+    ),
+  };
+  const groups = new SpanGroups(new ExportQueue(await exporterFor(signal, settings), items, log));
   const provider = new TracerProvider({
     sampler: new AlwaysOnSampler(),
     spanLimits: { attributeValueLengthLimit: 4_096, attributeCountLimit: 128 },
-    resource: resourceFromAttributes({
-      'service.name': 'portcullis',
-      'service.version': version(),
-      'process.pid': process.pid,
-    }),
-    spanProcessors: [queue],
+    resource: resourceOf(settings.resources),
+    spanProcessors: [groups],
   });
   const tracer = provider.getTracer('portcullis', version(), {
     schemaUrl: `https://opentelemetry.io/schemas/${conventions}`,
   });
   return {
-    begin({ name, kind, parent, link, startedAt, attributes }) {
+    begin({ name, kind, parent, link, startedAt, attributes, group }) {
       const span = tracer.startSpan(
         name,
         {
@@ -49,11 +56,13 @@ export async function startExporting(
         },
         under(parent),
       );
+      if (group !== undefined) groups.join(span, group);
       const { traceId, spanId } = span.spanContext();
       return {
         place: { traceId, spanId },
         traceparent: `00-${traceId}-${spanId}-01`,
         set: (more) => void span.setAttributes({ ...more }),
+        rename: (other) => void span.updateName(other),
         end: (error) => {
           if (error !== undefined) {
             span.setAttribute('error.type', error);
@@ -63,7 +72,8 @@ export async function startExporting(
         },
       };
     },
-    close: () => queue.shutdown(),
+    group: () => groups.open(),
+    close: () => groups.shutdown(),
   };
 }
 
@@ -76,24 +86,3 @@ const remote = ({ traceId, spanId }: SpanPlace) => ({
 
 const under = (parent: SpanPlace | undefined): Context =>
   parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote(parent));
-
-/** Only the exporter in use is loaded: gRPC takes 6 MB. */
-async function exporterFor({ protocol, endpoint, headers }: TracingSettings): Promise<SpanExporter> {
-  const common = { url: endpoint, timeoutMillis: exportMs };
-  if (protocol === 'http') {
-    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto');
-    return new OTLPTraceExporter({
-      ...common,
-      headers: Object.fromEntries(headers.map(({ name, text }) => [name, text])),
-    });
-  }
-  const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-grpc');
-  const { credentials, Metadata } = await import('@grpc/grpc-js');
-  const metadata = new Metadata();
-  for (const { name, text } of headers) metadata.set(name, text);
-  return new OTLPTraceExporter({
-    ...common,
-    metadata,
-    credentials: endpoint.startsWith('https:') ? credentials.createSsl() : credentials.createInsecure(),
-  });
-}

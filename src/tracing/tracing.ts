@@ -1,6 +1,6 @@
 import type { TracingSettings } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
-import type { OpenSpan, Spans, SpanStart } from './contract.ts';
+import type { OpenSpan, SpanGroup, Spans, SpanStart } from './contract.ts';
 import type { Exporting } from './sdk.ts';
 
 /** The spans of a process and their export. The libraries of OpenTelemetry load only when one is made. */
@@ -19,6 +19,11 @@ export class Tracing implements Spans {
   begin(start: SpanStart): OpenSpan {
     if (this.exporting === undefined) throw new Error('spans begin only when tracing is ready');
     return this.exporting.begin(start);
+  }
+
+  group(): SpanGroup {
+    if (this.exporting === undefined) throw new Error('spans begin only when tracing is ready');
+    return this.exporting.group();
   }
 
   /** Exports the spans that wait, for a limited time. Never rejects. */

@@ -16,7 +16,7 @@ import {
 } from '../proxy/index.ts';
 import { RedisStore, type Store } from '../store/index.ts';
 import { createAccessLog, rememberSecrets, type Metrics, type RootLogger } from '../telemetry/index.ts';
-import { Tracing } from '../tracing/index.ts';
+import { LogExport, Tracing } from '../tracing/index.ts';
 import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
 import type { PlaneInheritance } from './inheritance.ts';
@@ -30,7 +30,14 @@ export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFo
   readonly metrics: Metrics;
   readonly fixed: Pick<
     FixedSettings,
-    'sessionKey' | 'sessionTtlMs' | 'sessionResumableMs' | 'pins' | 'store' | 'audit' | 'tracing'
+    | 'sessionKey'
+    | 'sessionTtlMs'
+    | 'sessionResumableMs'
+    | 'pins'
+    | 'store'
+    | 'audit'
+    | 'tracing'
+    | 'logExport'
   >;
   /** The session key is one that was made for this start: nobody has it who comes after. */
   readonly madeKey?: boolean;
@@ -82,6 +89,7 @@ export class ServingProcess implements Plane {
   private readonly store: Store | undefined;
   private readonly audit: Audit | undefined;
   private readonly tracing: Tracing | undefined;
+  private readonly logExport: LogExport | undefined;
   /**
    * The sockets and keys of a process that serves alone, where Node can bind them: those of a worker come from
    * the main process.
@@ -101,6 +109,7 @@ export class ServingProcess implements Plane {
     if (fixed.audit !== undefined)
       this.audit = new Audit({ settings: fixed.audit, writer: writerOf(options), log, metrics });
     if (fixed.tracing !== undefined) this.tracing = new Tracing(fixed.tracing, { log, metrics });
+    if (fixed.logExport !== undefined) this.logExport = new LogExport(fixed.logExport, { log, metrics });
     this.keySets = createKeySets({ log, metrics });
     if (worker === undefined && options.unbound !== true && handoverUnsupported() === undefined) {
       const keys = new CommonKeys(inherited, (secret) => this.dataPlane.useTicketSecret(secret));
@@ -141,6 +150,7 @@ export class ServingProcess implements Plane {
       },
       audit: this.audit,
       tracing: this.tracing && fixed.tracing && { spans: this.tracing, settings: fixed.tracing },
+      logExport: this.logExport && fixed.logExport && { records: this.logExport, settings: fixed.logExport },
       openAccessLog: (kind, removed) =>
         kind === 'none' ? undefined : createAccessLog(kind, { log, metrics, removed }),
       ...(options.socketsFor && { socketsFor: options.socketsFor }),
@@ -173,13 +183,13 @@ export class ServingProcess implements Plane {
   }
 
   async prepare(model: Model): Promise<Prepared> {
-    await this.tracing?.ready;
+    await this.exportersReady();
     return await this.dataPlane.prepare(model);
   }
 
   async apply(model: Model): Promise<void> {
     const { own, dataPlane } = this;
-    await this.tracing?.ready;
+    await this.exportersReady();
     const opened = own?.sockets.open(model);
     let prepared: Prepared;
     try {
@@ -200,6 +210,10 @@ export class ServingProcess implements Plane {
   /** Serves a connection of this process to itself, at the first bind of the model. */
   admit(bind: Bind, socket: Socket): void {
     this.dataPlane.admit(bindKey(bind, 0), socket);
+  }
+
+  private async exportersReady(): Promise<void> {
+    await Promise.all([this.tracing?.ready, this.logExport?.ready]);
   }
 
   keepSecret({ variables, values }: Secrets): void {
@@ -262,7 +276,7 @@ export class ServingProcess implements Plane {
     this.own?.keys.close();
     this.keySets.close();
     await this.mcp.close(0);
-    await this.tracing?.close();
+    await Promise.all([this.tracing?.close(), this.logExport?.close()]);
     await this.audit?.close();
     this.store?.close();
   }

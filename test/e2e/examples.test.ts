@@ -380,6 +380,16 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
       [traceparent.slice(3, 35), 'blue', undefined, 'the-tenant-of-the-example'],
     );
   },
+  'examples/telemetry/log-export.yaml': async ({ ask, collector }) => {
+    await statusOf(ask('/nowhere', { headers: { 'x-tenant': 'blue' } }));
+    await until('the record and the span', () => collector.logs.length === 1 && collector.spans.length === 1);
+    const [log, span] = [collector.logs[0] ?? assert.fail(), collector.spans[0] ?? assert.fail()];
+    assert.deepEqual([log.traceId, log.spanId], [span.traceId, span.spanId]);
+    assert.deepEqual(
+      [log.attributes['tenant'], log.attributes['client'], log.severity, span.resource['service.name']],
+      ['blue', undefined, 'WARN', 'the-gateway-of-the-example'],
+    );
+  },
   'examples/audit/audit.yaml': async ({ gateway, folder }) => {
     const session = await openSession(`${gateway.url}/mcp`);
     await session.call('echo', { message: 'kept', customer: { name: 'Ada' }, details: [{ iban: 'XX00' }] });

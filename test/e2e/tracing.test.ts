@@ -80,7 +80,7 @@ for (const workers of [1, 2])
     const { attributes } = server;
     assert.deepEqual(
       [server.name, attributes['http.request.method'], attributes['url.path'], attributes['url.scheme']],
-      ['GET', 'GET', '/get', 'http'],
+      ['GET /*', 'GET', '/get', 'http'],
     );
     assert.deepEqual(
       [attributes['http.response.status_code'], attributes['tenant'], attributes['client.address']],
@@ -187,6 +187,67 @@ test('a dead collector delays no request, and its spans are counted', async () =
     return dropped === 10;
   });
   assert.match(gateway.log(), /Spans dropped: the collector did not take them/);
+});
+
+test('frontendPolicies.tracing filters ended requests, and no variable of the environment changes an export', async () => {
+  await using collector = await Collector.http();
+  await using gateway = await startGateway(
+    `${configOf(undefined)}
+backends:
+- { name: collector, host: '${new URL(collector.url).host}' }
+frontendPolicies:
+  tracing: ${inline({
+    backend: 'collector',
+    protocol: 'http',
+    path: '/frontend/traces',
+    randomSampling: '1.0',
+    filter: 'response.code == 200',
+    attributes: { code: 'response.code' },
+    remove: ['url.path'],
+    resources: { 'service.name': '"edge-" + "1"', 'deployment.ring': '2' },
+  })}`,
+    {
+      env: {
+        OTEL_SDK_DISABLED: 'true',
+        OTEL_TRACES_SAMPLER: 'always_off',
+        OTEL_SERVICE_NAME: 'other',
+        OTEL_RESOURCE_ATTRIBUTES: 'stray=1',
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:1',
+        OTEL_EXPORTER_OTLP_HEADERS: 'x-stray=1',
+        OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+        OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '1',
+      },
+    },
+  );
+  const traced = traceparentIn(await sent(await fetch(`${gateway.url}/get`)));
+  const unkept = await ask(`${gateway.url}/status/404`);
+  assert.equal(unkept.status, 404);
+  const session = await openSession(`${gateway.url}/mcp`);
+  await session.request('tools/list');
+  await session.close();
+  await gateway.stop();
+  const echoed = collector.spans.filter(({ attributes }) => attributes['http.route'] !== '/mcp/*');
+  const [client, server] = [echoed.find(({ kind }) => kind === 3), echoed.find(({ kind }) => kind === 2)];
+  assert.ok(client !== undefined && server !== undefined);
+  assert.equal(traced, `00-${server.traceId}-${client.spanId}-01`);
+  assert.deepEqual(
+    [server.attributes['code'], server.attributes['url.path'], server.attributes['http.route'], server.name],
+    [200, undefined, '/*', 'GET /*'],
+  );
+  const codes = collector.of('server').map(({ attributes }) => attributes['code']);
+  assert.ok(codes.length >= 2 && codes.every((code) => code === 200), String(codes));
+  assert.ok(collector.spans.some(({ name }) => name === 'tools/list'));
+  const { resource } = server;
+  assert.deepEqual(
+    [resource['service.name'], resource['deployment.ring'], resource['stray']],
+    ['edge-1', 2, undefined],
+  );
+  assert.equal(collector.paths[0], '/frontend/traces');
+  assert.deepEqual(
+    [collector.heads[0]?.['x-stray'], collector.heads[0]?.['content-encoding']],
+    [undefined, undefined],
+  );
 });
 
 test('without config.tracing no request changes', async () => {

@@ -4,6 +4,7 @@ import type { DocumentSettings } from '../schema/document.ts';
 import { buildAudit } from './audit.ts';
 import { buildKeepAlive } from './keepAlive.ts';
 import { buildStore } from './store.ts';
+import { buildLogExport } from './logExport.ts';
 import { buildTracing } from './tracing.ts';
 
 /** `config` and `frontendPolicies` with what the environment overrides and with defaults for the rest. */
@@ -12,6 +13,8 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
   const { fixed, headers, upstream } = defaults;
   const logFormat = config.logging?.format ?? fixed.logFormat;
   const accessFields = buildAccessFields(document);
+  const tracing = buildTracing(document);
+  const logExport = buildLogExport(document, accessFields);
   const sessionKey = overrides.sessionKey ?? config.session?.key;
   return {
     fixed: {
@@ -25,7 +28,8 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       ...(config.mcp?.pins !== undefined && { pins: config.mcp.pins }),
       ...(config.store && { store: buildStore(config.store) }),
       ...(config.audit && { audit: buildAudit(config.audit) }),
-      ...(config.tracing && { tracing: buildTracing(config.tracing) }),
+      ...(tracing && { tracing }),
+      ...(logExport && { logExport }),
       sessionTtlMs: config.mcp?.sessionTtl ?? fixed.sessionTtlMs,
       sessionResumableMs: config.mcp?.resumableFor ?? fixed.sessionResumableMs,
       terminationDeadlineMs:

@@ -1,22 +1,24 @@
 import type { TracingSettings } from '../../model/index.ts';
 import type { DocumentSettings } from '../schema/document.ts';
+import { collectorOf, targetOf } from './otlp.ts';
 
-type Settings = NonNullable<NonNullable<DocumentSettings['config']>['tracing']>;
+const usualPath = '/v1/traces';
 
-/** `config.tracing` with its defaults. */
-export function buildTracing(given: Settings): TracingSettings {
-  const { otlpEndpoint, otlpProtocol: protocol = 'grpc', path = '/v1/traces', headers = {}, fields } = given;
-  const { add, remove } = fields ?? {};
+/** `frontendPolicies.tracing` before `config.tracing`, with defaults for the rest. */
+export function buildTracing(document: DocumentSettings): TracingSettings | undefined {
+  const own = document.config?.tracing;
+  const policy = document.frontendPolicies?.tracing;
+  if (own === undefined && policy === undefined) return undefined;
+  const target = policy ? collectorOf(policy, document, usualPath) : targetOf(own ?? {}, usualPath);
+  const add = { ...own?.fields?.add, ...policy?.attributes };
+  const remove = [...new Set([...(own?.fields?.remove ?? []), ...(policy?.remove ?? [])])];
   return {
-    endpoint: protocol === 'http' ? httpEndpoint(otlpEndpoint, path) : otlpEndpoint,
-    protocol,
-    headers: Object.entries(headers).map(([name, text]) => ({ name: name.toLowerCase(), text })),
-    randomSampling: given.randomSampling ?? false,
-    clientSampling: given.clientSampling ?? true,
-    ...(add && { add }),
-    ...(remove && { remove }),
+    ...target,
+    randomSampling: policy?.randomSampling ?? own?.randomSampling ?? false,
+    clientSampling: policy?.clientSampling ?? own?.clientSampling ?? true,
+    ...(Object.keys(add).length > 0 && { add }),
+    ...(remove.length > 0 && { remove }),
+    ...(policy?.resources && { resources: policy.resources }),
+    ...(policy?.filter !== undefined && { filter: policy.filter }),
   };
 }
-
-/** A path in the address counts as the base of the path of exports. */
-const httpEndpoint = (address: string, path: string): string => `${address.replace(/\/$/, '')}${path}`;

@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { accessFieldNames, logLevels } from '../../model/index.ts';
-import { endedCondition, endedFields } from '../../policies/facts.ts';
 import {
   choice,
   duration,
@@ -13,11 +11,12 @@ import {
   secret,
   size,
 } from '../../schema/index.ts';
+import { logging, loggingPolicy } from './accessLog.ts';
 import { audit } from './audit.ts';
 import { keepalives } from './keepalives.ts';
 import { proxyProtocol } from './proxyProtocol.ts';
 import { store } from './store.ts';
-import { tracing } from './tracing.ts';
+import { frontendTracing, tracing } from './tracing.ts';
 import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
 
 /** RFC 9113 §6.9.1. */
@@ -55,54 +54,6 @@ const workers = z
   .describe(
     'Processes that serve: a number, or auto for as many as the machine has processors; 1 by default.',
   );
-
-const logLevel = z.union([z.string(), z.array(z.string())]).transform((given, context) => {
-  // Existing files know a finer level than ours; debug is the finest there is.
-  const level = given === 'trace' ? 'debug' : given;
-  const found = logLevels.find((known) => known === level);
-  if (found !== undefined) return found;
-  const perModule = Array.isArray(given) || /[=,]/.test(given);
-  context.addIssue({
-    code: 'custom',
-    message: perModule
-      ? 'levels for single modules are known, but not built yet in this version'
-      : `expected ${logLevels.join(', ')} or trace`,
-  });
-  return z.NEVER;
-});
-
-const accessFilter = endedCondition(
-  'CEL condition: only requests for which it is true have a line in the access log.',
-);
-const accessAdd = endedFields('CEL expressions of fields to add to lines of the access log, by name.');
-const { kept, line, noted } = accessFieldNames;
-const removable: ReadonlySet<string> = new Set([...line, ...noted]);
-const accessRemove = z
-  .array(
-    z.string().superRefine((name, context) => {
-      if (removable.has(name)) return;
-      const message = kept.some((each) => each === name)
-        ? 'every line has this field'
-        : `is no field of the access log; expected one of ${[...removable].join(', ')}`;
-      context.addIssue({ code: 'custom', message });
-    }),
-  )
-  .describe('Fields to leave out of lines of the access log.');
-
-const logging = fields(
-  {
-    level: logLevel.optional().describe('The least important messages that are still logged.'),
-    format: choice(['text', 'json']).optional().describe('Form of the log on standard error.'),
-    accessLog: choice(['json', 'text', 'none'])
-      .optional()
-      .describe('Form of the access log (one line a request); that of the log where it is left out.'),
-    filter: accessFilter.optional(),
-    fields: fields({ add: accessAdd.optional(), remove: accessRemove.optional() })
-      .optional()
-      .describe('Changes to the fields of access log lines.'),
-  },
-  ['database'],
-);
 
 const backend = fields({
   connectTimeout: positiveDuration.optional().describe('Time to connect to a backend; 10s by default.'),
@@ -381,11 +332,6 @@ export const processSchema = fields(
   error: 'is another name of workers: leave one of them out',
 });
 
-const loggingPolicy = fields(
-  { filter: accessFilter.optional(), add: accessAdd.optional(), remove: accessRemove.optional() },
-  ['otlp', 'database'],
-);
-
 /** `frontendPolicies`: what holds for all traffic of clients. */
 export const frontendSchema = fields(
   {
@@ -463,12 +409,13 @@ export const frontendSchema = fields(
       .optional()
       .describe('Changes to the access log; they go before those of config.logging.'),
     logging: loggingPolicy.optional().describe('Older name of accessLog.'),
+    tracing: frontendTracing.optional(),
     proxy: proxyProtocol
       .optional()
       .describe('Every port takes the address of the client from the PROXY protocol.'),
     proxyProtocol: proxyProtocol.optional().describe('The same as proxy.'),
   },
-  ['networkAuthorization', 'networkExtAuthz', 'connect', 'tracing'],
+  ['networkAuthorization', 'networkExtAuthz', 'connect'],
 ).superRefine(({ proxy, proxyProtocol: same, accessLog, logging: sameLog }, context) => {
   if (accessLog !== undefined && sameLog !== undefined)
     context.addIssue({

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { compile, type CelProblem } from '../../cel/index.ts';
+import { compile, fromCel, type CelProblem } from '../../cel/index.ts';
 import { mayHoldShownSecret } from '../../schema/index.ts';
 import { addProblem, condition } from '../fields/expression.ts';
 import { endedAttributes, requestAttributes } from './declared.ts';
+import { expressionWork } from './evaluate.ts';
 import { compileField } from './recordFields.ts';
 import { shareOf } from './sampling.ts';
 
@@ -22,6 +23,22 @@ export const endedFields = (description: string) =>
       }),
     )
     .refine((fields) => Object.keys(fields).length <= 64, { error: 'expected at most 64 fields' })
+    .describe(description);
+
+/** An expression that is evaluated once: it reads no attribute, and comes to a text, a number, true or false. */
+export const constant = (description: string) =>
+  mayHoldShownSecret(z.string())
+    .transform((source, ctx) => {
+      const program = compile(source, {});
+      if (isRefused(program)) {
+        addProblem(ctx, [], program.message, program.offset, program.notBuilt);
+        return z.NEVER;
+      }
+      const value = fromCel(program.run({}, { workLeft: expressionWork }));
+      if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+      addProblem(ctx, [], 'expected an expression that comes to a text, a number, true or false', 0);
+      return z.NEVER;
+    })
     .describe(description);
 
 /** A share from 0 to 1, true, false, or a CEL expression that comes to one of them when a request begins. */

@@ -273,6 +273,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   responseLines: readonly HeaderLine[] | undefined;
   /** Fields of the access log line that expressions have computed. */
   added: ComputedFields | undefined;
+  /** Fields of the exported log record, and whether there is one; absent where it has no fields of its own. */
+  exported: ComputedFields | 'left out' | undefined;
   /** Absent where the request is not traced. */
   span: RequestSpan | undefined;
   guardrails: Map<string, unknown> | undefined;

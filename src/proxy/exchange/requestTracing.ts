@@ -1,8 +1,15 @@
 import type { CallSpan, TracedCall } from '../../http/index.ts';
-import { compileRecord, compileSampling, type CompiledRecord, type Sampling } from '../../policies/index.ts';
+import {
+  compileRecord,
+  compileSampling,
+  type CompiledRecord,
+  type ComputedFields,
+  type Sampling,
+} from '../../policies/index.ts';
 import type { TracingSettings } from '../../model/index.ts';
 import { parseTraceparent } from '../../telemetry/index.ts';
-import type { OpenSpan, SpanAttributes, Spans } from '../../tracing/index.ts';
+import type { OpenSpan, SpanAttributes, SpanGroup, Spans } from '../../tracing/index.ts';
+import type { CompiledRule } from '../routing/router.ts';
 import { computedFields } from './endedFields.ts';
 import type { ExchangeTracing, LiveExchange } from './liveExchange.ts';
 import type { RequestSpan } from './requestSpan.ts';
@@ -16,17 +23,24 @@ export class RequestTracing implements ExchangeTracing {
   private readonly client: Sampling;
   private readonly record: CompiledRecord | undefined;
   private readonly removed: ReadonlySet<string>;
+  /** The spans of requests that a filter has not judged yet; absent: there is no filter. */
+  private readonly groups: WeakMap<LiveExchange, SpanGroup> | undefined;
 
   /** @throws Error for an expression that does not compile */
-  constructor(spans: Spans, { randomSampling, clientSampling, add, remove = [] }: TracingSettings) {
+  constructor(spans: Spans, { randomSampling, clientSampling, add, remove = [], filter }: TracingSettings) {
     this.spans = spans;
+    if (filter !== undefined) this.groups = new WeakMap();
     this.random = compileSampling(randomSampling, 'tracing.randomSampling');
     this.client = compileSampling(clientSampling, 'tracing.clientSampling');
-    this.record = add && compileRecord({ add }, 'tracing');
+    if (add !== undefined || filter !== undefined)
+      this.record = compileRecord(
+        { ...(add && { add }), ...(filter !== undefined && { filter }) },
+        'tracing',
+      );
     this.removed = new Set(remove);
   }
 
-  /** An added attribute reads the head of the response. */
+  /** An added attribute or the filter reads the head of the response. */
   get readsResponse(): boolean {
     return this.record?.readsResponse === true;
   }
@@ -51,6 +65,7 @@ export class RequestTracing implements ExchangeTracing {
       name: methodName(exchange.method),
       kind: 'client',
       parent: span.server.place,
+      group: this.groupOf(exchange),
       attributes: this.shown({
         ...methodOf(exchange.method),
         ...placeOf(name),
@@ -74,6 +89,7 @@ export class RequestTracing implements ExchangeTracing {
       kind: 'client',
       parent: given === undefined ? server : { traceId: given.traceId, spanId: given.parentId },
       link: given === undefined ? undefined : server,
+      group: this.groupOf(exchange),
       attributes: this.shown({
         'mcp.method.name': method,
         'jsonrpc.request.id': id,
@@ -90,10 +106,24 @@ export class RequestTracing implements ExchangeTracing {
   }
 
   /** The request is about to end. */
-  end(exchange: LiveExchange, { server, upstream }: RequestSpan): void {
+  end(exchange: LiveExchange): void {
     // The worker that serves the request has its span.
     if (exchange.relayed) return;
+    const group = this.groups?.get(exchange);
+    const { span } = exchange;
+    if (span === undefined && group === undefined) return;
+    const added = this.record && computedFields(exchange, this.record);
+    if (span !== undefined) this.endSpans(exchange, span, added);
+    group?.decide(added !== undefined);
+  }
+
+  private endSpans(
+    exchange: LiveExchange,
+    { server, upstream }: RequestSpan,
+    added: ComputedFields = {},
+  ): void {
     const { status, upstreamMs, error } = exchange;
+    const route = exchange.rule && patternOf(exchange.rule);
     if (upstream !== undefined) {
       if (upstreamMs !== undefined) upstream.set(this.shown({ 'http.response.status_code': status }));
       upstream.end(upstreamMs === undefined ? (error ?? '_OTHER') : failure(status, 400));
@@ -101,6 +131,7 @@ export class RequestTracing implements ExchangeTracing {
     server.set(
       this.shown({
         'http.response.status_code': status === 0 ? undefined : status,
+        'http.route': route,
         'portcullis.route': exchange.route?.name,
         'portcullis.backend': exchange.backend,
         'portcullis.error': error,
@@ -108,7 +139,8 @@ export class RequestTracing implements ExchangeTracing {
         'mcp.method.name': textOf(exchange.extra?.['mcp.method']),
       }),
     );
-    server.set(this.added(exchange));
+    if (route !== undefined) server.rename(`${methodName(exchange.method)} ${route}`);
+    server.set(attributesOf(added));
     server.end(status === 0 ? (error ?? 'client_left') : failure(status, 500));
   }
 
@@ -123,6 +155,7 @@ export class RequestTracing implements ExchangeTracing {
       name: methodName(method),
       kind: 'server',
       parent: parent && { traceId: parent.traceId, spanId: parent.parentId },
+      group: this.groupOf(exchange),
       startedAt: exchange.startedAt,
       attributes: this.shown({
         ...methodOf(method),
@@ -137,15 +170,14 @@ export class RequestTracing implements ExchangeTracing {
     });
   }
 
-  private added(exchange: LiveExchange): SpanAttributes {
-    const fields = this.record && computedFields(exchange, this.record);
-    if (fields === undefined) return {};
-    return Object.fromEntries(
-      Object.entries(fields).map(([name, value]) => [
-        name,
-        typeof value === 'object' ? JSON.stringify(value) : value,
-      ]),
-    );
+  private groupOf(exchange: LiveExchange): SpanGroup | undefined {
+    const { groups } = this;
+    if (groups === undefined) return undefined;
+    const known = groups.get(exchange);
+    if (known !== undefined) return known;
+    const group = this.spans.group();
+    groups.set(exchange, group);
+    return group;
   }
 
   private shown(attributes: SpanAttributes): SpanAttributes {
@@ -153,6 +185,18 @@ export class RequestTracing implements ExchangeTracing {
     return Object.fromEntries(Object.entries(attributes).filter(([name]) => !this.removed.has(name)));
   }
 }
+
+const attributesOf = (fields: ComputedFields): SpanAttributes =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      typeof value === 'object' ? JSON.stringify(value) : value,
+    ]),
+  );
+
+/** The path of a match as `http.route`: it must not differ between requests of the match. */
+const patternOf = ({ kind, written }: Pick<CompiledRule<unknown>, 'kind' | 'written'>): string =>
+  kind === 'prefix' ? `${written.replace(/\/$/, '')}/*` : written;
 
 /** A query may carry secrets. */
 const pathOf = (target: string): string => target.split('?', 1)[0] ?? '';

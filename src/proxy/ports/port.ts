@@ -3,7 +3,7 @@ import type { Audit } from '../../audit/index.ts';
 import type { DecidedBy, ErrorCode } from '../../errors.ts';
 import { HeadPool, type Held, type Networks, type LargestHolder } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
-import { LogThrottle, type AccessLog, type Logger } from '../../telemetry/index.ts';
+import { LogThrottle, type AccessLog, type AccessRecord, type Logger } from '../../telemetry/index.ts';
 import { exchangeRecord, refusalRecord } from '../exchange/accessRecords.ts';
 import type { TlsDetails } from '../connections/tlsDetails.ts';
 import type { ConnectionPort } from '../http1/clientSocket.ts';
@@ -28,6 +28,7 @@ import type { EndReason, RouteStats, WireStats } from '../stats/stats.ts';
 import { TcpConnection, type DetectedTcp, type TcpPort } from '../streams/tcpConnection.ts';
 import type { CompiledTcpRoute } from '../streams/tcpRoutes.ts';
 import { peerOf, type ReportedEnds } from '../connections/reportedEnds.ts';
+import type { RequestLogExport } from '../exchange/requestLogExport.ts';
 import type { RequestTracing } from '../exchange/requestTracing.ts';
 import type { UnreadStream } from '../load/unreadResponses.ts';
 
@@ -36,6 +37,10 @@ export interface PortTools {
   readonly live: Live;
   readonly log: Logger;
   readonly accessLog: () => AccessLog | undefined;
+  /** Logs bytes that were no request, wherever lines of the access log go. */
+  readonly writeRaw: (record: () => AccessRecord) => void;
+  /** Absent: the access log is only written. */
+  readonly logExport: RequestLogExport | undefined;
   /** Absent where nothing is recorded. */
   readonly audit: Audit | undefined;
   readonly wire: WireStats;
@@ -284,7 +289,7 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
 
   finishedTcp(connection: TcpConnection): void {
     if (connection.error !== undefined) this.count(connection.error);
-    this.tools.accessLog()?.write(rawRecord({ bind: this.key, ...connection.record }));
+    this.tools.writeRaw(() => rawRecord({ bind: this.key, ...connection.record }));
   }
 
   get expressionFailed(): PortTools['expressionFailed'] {
@@ -324,6 +329,7 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     );
     if (exchange.error !== undefined) this.count(exchange.error);
     if (!exchange.unlogged) this.tools.accessLog()?.write(exchangeRecord(exchange, this.key, ms));
+    this.tools.logExport?.finished(exchange, this.key, ms);
   }
 
   refused(
@@ -333,7 +339,7 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     status?: number,
   ): void {
     this.count(code);
-    this.tools.accessLog()?.write(refusalRecord(connection.remoteAddress, this.key, code, reason, status));
+    this.tools.writeRaw(() => refusalRecord(connection.remoteAddress, this.key, code, reason, status));
   }
 
   private count(code: string): void {

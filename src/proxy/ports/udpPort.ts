@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 import { errorOf } from '../../errorText.ts';
 import type { LargestHolder } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
-import { LogThrottle, type AccessLog, type Logger } from '../../telemetry/index.ts';
+import { LogThrottle, type AccessRecord, type Logger } from '../../telemetry/index.ts';
 import type { DatagramDestination } from '../../upstream/index.ts';
 import { bindOn } from './bindOn.ts';
 import type { Overload } from '../load/overload.ts';
@@ -35,7 +35,8 @@ export interface CompiledUdpRoute {
 
 export interface UdpTools {
   readonly log: Logger;
-  readonly accessLog: () => AccessLog | undefined;
+  /** Logs what a client has sent and got. */
+  readonly writeRaw: (record: () => AccessRecord) => void;
   readonly overload: Overload;
   /** Clients of all ports together, and those that give way to a new one. */
   readonly flows: UdpFlows;
@@ -137,7 +138,7 @@ export class UdpPort implements FlowOwner {
     const { client, backend } = flow;
     this.flows.delete(keyOf(client));
     this.tools.flows.open--;
-    this.tools.accessLog()?.write(
+    this.tools.writeRaw(() =>
       rawRecord({
         ...flow.record,
         bind: this.key,

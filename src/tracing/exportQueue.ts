@@ -1,54 +1,61 @@
-import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import { ThrottledLog, type Counter, type Logger, type Metrics } from '../telemetry/index.ts';
+import type { Exporter } from './exporter.ts';
 
-/** Spans that wait, spans of one export, and milliseconds between exports. */
+/** Items that wait, items of one export, and milliseconds between exports. */
 const most = { waiting: 2_048, batch: 512, pauseMs: 1_000, closeMs: 3_000 };
 
+export interface QueueTools {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** The items of a queue, and their counters. */
+export interface Items {
+  /** For the log. */
+  readonly name: string;
+  readonly exported: Counter;
+  /** By reason. */
+  readonly dropped: Counter;
+}
+
 /**
- * Ended spans that wait for their export, one batch at a time. A collector that does not take them costs spans, which
- * are counted, and never memory or time of requests.
+ * Items that wait for their export, one batch at a time. A collector that does not take them costs items, which are
+ * counted, and never memory or time of requests.
  */
-export class SpanQueue implements SpanProcessor {
-  private readonly exporter: SpanExporter;
+export class ExportQueue<T> {
+  private readonly exporter: Exporter<T>;
   private readonly log: ThrottledLog;
   private readonly exported: Counter;
   private readonly dropped: Counter;
-  private waiting: ReadableSpan[] = [];
+  private waiting: T[] = [];
   private timer: NodeJS.Timeout | undefined;
   private underWay: Promise<void> | undefined;
   private closed = false;
 
-  constructor(exporter: SpanExporter, { log, metrics }: { readonly log: Logger; readonly metrics: Metrics }) {
+  constructor(exporter: Exporter<T>, { name, exported, dropped }: Items, log: Logger) {
     this.exporter = exporter;
-    this.log = new ThrottledLog(log, 'Spans dropped: the collector did not take them');
-    this.exported = metrics.counter('spans_exported_total', 'Spans that the collector has taken.', []);
-    this.dropped = metrics.counter(
-      'spans_dropped_total',
-      'Spans that were not exported: too many waited, or the collector did not take them.',
-      ['reason'],
-    );
+    this.log = new ThrottledLog(log, `${name} dropped: the collector did not take them`);
+    this.exported = exported;
+    this.dropped = dropped;
   }
 
-  onStart(): void {
-    // Spans are of interest when they have ended.
-  }
-
-  onEnd(span: ReadableSpan): void {
+  add(item: T): void {
     if (this.closed || this.waiting.length >= most.waiting) {
-      this.dropped.add({ reason: 'queue' });
+      this.drop();
       return;
     }
-    this.waiting.push(span);
+    this.waiting.push(item);
     if (this.underWay !== undefined) return;
     if (this.waiting.length >= most.batch) this.next();
     else this.timer ??= setTimeout(() => this.next(), most.pauseMs).unref();
   }
 
-  forceFlush(): Promise<void> {
-    return this.shutdown();
+  /** Counts items that found no place. */
+  drop(items = 1): void {
+    this.dropped.add({ reason: 'queue' }, items);
   }
 
-  /** Exports what waits, for a limited time; the rest is dropped. */
+  /** Exports the items that wait, for a limited time; the rest is dropped. */
   async shutdown(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
@@ -59,7 +66,7 @@ export class SpanQueue implements SpanProcessor {
     await Promise.race([this.drain(), limit]);
     clearTimeout(timer);
     clearTimeout(this.timer);
-    if (this.waiting.length > 0) this.dropped.add({ reason: 'queue' }, this.waiting.length);
+    if (this.waiting.length > 0) this.drop(this.waiting.length);
     this.waiting = [];
     // The exporter would wait for a collector that does not answer.
     this.exporter.shutdown().catch(() => undefined);
@@ -85,16 +92,23 @@ export class SpanQueue implements SpanProcessor {
     });
   }
 
-  private export(batch: ReadableSpan[]): Promise<void> {
+  private export(batch: T[]): Promise<void> {
     return new Promise((resolve) => {
-      this.exporter.export(batch, ({ code, error }) => {
-        if (code === 0) this.exported.add({}, batch.length);
-        else {
-          this.dropped.add({ reason: 'export' }, batch.length);
-          this.log.warn({ spans: batch.length, reason: error?.message });
-        }
+      const failed = (reason: string | undefined): void => {
+        this.dropped.add({ reason: 'export' }, batch.length);
+        this.log.warn({ items: batch.length, reason });
+      };
+      try {
+        this.exporter.export(batch, ({ code, error }) => {
+          if (code === 0) this.exported.add({}, batch.length);
+          else failed(error?.message);
+          resolve();
+        });
+      } catch (error) {
+        // The library encodes the batch at once.
+        failed(String(error));
         resolve();
-      });
+      }
     });
   }
 }
