@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eachPart } from './walk.ts';
+import { eachMarkedPart } from './walk.ts';
 
 const marks = z.registry<{ readonly literal: true }>();
 
@@ -16,10 +16,10 @@ export function literalText<Schema extends z.ZodType>(schema: Schema): Schema {
 /** The paths of all such fields of a schema; `*` stands for any key or index. */
 export function literalPaths(schema: z.core.$ZodType): readonly (readonly string[])[] {
   const found: (readonly string[])[] = [];
-  eachPart(schema, (path, part) => {
-    const isLiteral = marks.has(part);
-    if (isLiteral) found.push(path);
-    return !isLiteral;
-  });
+  eachMarkedPart(
+    schema,
+    (part) => marks.get(part),
+    (path) => found.push(path),
+  );
   return found;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eachMarkedField, eachPart, type FieldPath } from './walk.ts';
+import { eachMarkedField, eachMarkedPart, type FieldPath } from './walk.ts';
 
 /** The secrets that a field of the configuration may hold. Everything that protects secrets derives from these marks. */
 export interface SecretMark {
@@ -46,11 +46,7 @@ type VisitMark = (path: readonly string[], mark: SecretMark, field: z.core.$ZodT
 
 /** Visits every marked field that a schema has; `*` stands for any key or index. */
 export function eachMark(schema: z.core.$ZodType, visit: VisitMark): void {
-  eachPart(schema, (path, part) => {
-    const found = marks.get(part);
-    if (found !== undefined) visit(path, found, part);
-    return found === undefined;
-  });
+  eachMarkedPart(schema, (part) => marks.get(part), visit);
 }
 
 /** The fields of the model that dumps mask for the marks of a schema, or for some of them. */

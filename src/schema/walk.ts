@@ -54,6 +54,44 @@ export function eachPart(
 }
 
 /**
+ * Visits every marked part of a schema, outer parts first, and nothing below it. Parts that lead to no mark are left
+ * out: the whole schema of the configuration has ten thousand places, and each start walks it several times.
+ */
+export function eachMarkedPart<Mark>(
+  schema: z.core.$ZodType,
+  markOf: MarkOf<Mark>,
+  visit: (path: readonly string[], mark: Mark, part: z.core.$ZodType) => void,
+): void {
+  const leading = leadingTo(schema, (part) => markOf(part) !== undefined);
+  eachPart(schema, (path, part) => {
+    if (!leading.has(part)) return false;
+    const mark = markOf(part);
+    if (mark !== undefined) visit(path, mark, part);
+    return mark === undefined;
+  });
+}
+
+/** The parts of a schema that are marked, or have a marked part below them. */
+function leadingTo(
+  schema: z.core.$ZodType,
+  isMarked: (part: z.core.$ZodType) => boolean,
+): ReadonlySet<z.core.$ZodType> {
+  const above = new Map<z.core.$ZodType, z.core.$ZodType[]>([[schema, []]]);
+  // The map grows while the loop goes over it: each part is looked at once, also where schemas hold themselves.
+  for (const [part] of above) {
+    const { fields = {}, each, inner = [] } = partsOf(part);
+    for (const below of [...inner, ...Object.values(fields), ...(each === undefined ? [] : [each])]) {
+      const known = above.get(below);
+      if (known === undefined) above.set(below, [part]);
+      else known.push(part);
+    }
+  }
+  const leading = new Set([...above.keys()].filter(isMarked));
+  for (const part of leading) for (const outer of above.get(part) ?? []) leading.add(outer);
+  return leading;
+}
+
+/**
  * The forms that a value can have: where a map may stand in the place of a text, as `{file: …}` does, the mark of the text
  * is not about what stands in the map.
  */
