@@ -28,7 +28,9 @@ export class WholeBody {
     if (this.buffer === undefined || length > this.buffer.length) {
       // A client can announce any length and send nothing: memory grows with what has come.
       const hinted = Math.min(this.expected, FIRST);
-      const doubled = this.expected > 0 ? Math.min(2 * this.length, this.expected) : 2 * this.length;
+      // More than announced still doubles: to grow by each piece would copy the whole for each.
+      const most = length > this.expected ? Infinity : this.expected;
+      const doubled = Math.min(2 * this.length, most);
       const grown = Buffer.allocUnsafe(Math.max(length, hinted, doubled, 1_024));
       this.buffer?.copy(grown, 0, 0, this.length);
       this.buffer = grown;
