@@ -15,6 +15,7 @@ export async function until<T>(
   const deadline = performance.now() + ms;
   let last: unknown;
   for (;;) {
+    const asked = performance.now();
     try {
       const answer = await ask();
       if (answer !== undefined && answer !== false) return answer;
@@ -24,6 +25,7 @@ export async function until<T>(
     }
     if (performance.now() > deadline)
       throw new Error(`waited in vain: ${typeof what === 'string' ? what : what()}`, { cause: last });
-    await pause(5);
+    // A question that takes the processor is not asked at every moment.
+    await pause(Math.min(50, Math.max(5, performance.now() - asked)));
   }
 }

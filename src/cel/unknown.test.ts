@@ -132,7 +132,7 @@ test('a result with unknown arguments is the result with any arguments', () => {
       known++;
       assert.equal(outcome(run(source, args)), without, source);
     }),
-    { numRuns: 2_000 },
+    { numRuns: 700 },
   );
-  assert.ok(known > 100, `${known} results were known`);
+  assert.ok(known > 35, `${known} results were known`);
 });

@@ -21,7 +21,7 @@ test('translations of parts equal a whole translation after any sequence of chan
   translator.translate(here.objects, here.options);
   const steps = randomSteps();
   const names = Object.keys(steps);
-  const turns = 400;
+  const turns = 150;
   for (let turn = 0; turn < turns; turn++) {
     const name = pick(names);
     steps[name]?.(here, pick);

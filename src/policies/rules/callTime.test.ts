@@ -232,9 +232,9 @@ test('rules without variables of a call decide lists and calls alike', () => {
       judged++;
       assert.equal(found.sees(item), found.may(item, callOf(item, text)), JSON.stringify(rules));
     }),
-    { numRuns: 800 },
+    { numRuns: 300 },
   );
-  assert.ok(judged > 200, `${judged} rule sets were judged`);
+  assert.ok(judged > 75, `${judged} rule sets were judged`);
 });
 
 test('an item that a list hides is refused with all arguments', () => {
@@ -253,7 +253,7 @@ test('an item that a list hides is refused with all arguments', () => {
           assert.equal(found.may(item, callOf(item, text)), false, `${JSON.stringify(rules)} ${text}`);
       },
     ),
-    { numRuns: 1_500 },
+    { numRuns: 500 },
   );
-  assert.ok(hidden > 100, `${hidden} items were hidden`);
+  assert.ok(hidden > 33, `${hidden} items were hidden`);
 });
