@@ -328,6 +328,27 @@ export const catalogue = {
     'insufficient scope',
     'The token of the caller lacks scopes that a rule requires (requireScopes). WWW-Authenticate names all scopes that the request needs.',
   ),
+  login_required: entry(
+    'client',
+    401,
+    'no',
+    'login required',
+    'The route has oidc, and the request has no valid login. The gateway sends only navigations of browsers to the identity provider: GET with Sec-Fetch-Mode: navigate, or with Accept: text/html. Programs and scripts of pages get this error.',
+  ),
+  login_invalid: entry(
+    'client',
+    400,
+    'no',
+    'the login could not be completed; open the page again',
+    'A callback of oidc does not fit a login that this browser began in the last 10 minutes, or the identity provider has refused the login. The log says which. If it happens to every login, the browser reaches the page by another host than that of redirectURI.',
+  ),
+  login_failed: entry(
+    'upstream',
+    500,
+    'later',
+    'the identity provider did not answer as expected',
+    'oidc could not ask the identity provider, or its answer is wrong: metadata of another issuer, a refused client, an ID token that does not verify. The log has the reason. Logins that are complete are not affected.',
+  ),
   backend_login_required: entry(
     'client',
     401,

@@ -29,6 +29,9 @@ interface AlgorithmFacts {
 
 export type Algorithm = keyof typeof algorithms;
 
+/** The names of all algorithms. */
+export const algorithmNames: readonly string[] = Object.keys(algorithms);
+
 export const isAlgorithm = (name: unknown): name is Algorithm =>
   typeof name === 'string' && Object.hasOwn(algorithms, name);
 

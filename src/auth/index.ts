@@ -1,4 +1,5 @@
 export type * from './contract.ts';
+export { algorithmNames } from './algorithms.ts';
 export { bearerChallenge, type Challenge } from './challenge.ts';
 export { createIssuerMetadata, type IssuerMetadata, type IssuerMetadataOptions } from './issuerMetadata.ts';
 export { createKeySets, type KeySetsOptions } from './keySets.ts';

@@ -7,6 +7,8 @@ export interface IssuerMetadataOptions {
   readonly issuer: string;
   /** Ask the OpenID Connect discovery document first (otherwise that of RFC 8414). */
   readonly openid: boolean;
+  /** The address of the document, where it is not one that follows from the issuer. */
+  readonly url?: string;
   readonly log: Logger;
   readonly now: () => number;
   readonly fetch?: typeof fetch;
@@ -39,10 +41,11 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
 
   async function load(): Promise<void> {
     const problems: string[] = [];
-    for (const url of metadataUrls(options.issuer, options.openid)) {
+    const { url: only, issuer, openid } = options;
+    for (const url of only === undefined ? metadataUrls(issuer, openid) : [only]) {
       try {
         document = await metadataAt(url, {
-          issuer: options.issuer,
+          issuer,
           fetch: send,
           sameOrigin,
           timeoutMs,

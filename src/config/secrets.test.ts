@@ -36,6 +36,14 @@ const api = (settings: object): object => {
   return route({ backends: [{ mcp: { targets: [{ name: 'a', openapi }] } }] });
 };
 const jwt = (jwks: unknown): object => policy('jwtAuth', { issuer: 'i', audiences: [], jwks });
+const login = (settings: object): object =>
+  policy('oidc', {
+    issuer: 'https://i.test',
+    clientId: 'c',
+    clientSecret: 's',
+    redirectURI: 'https://a.test/callback',
+    ...settings,
+  });
 const match = (condition: object): object => route({ matches: [condition], backends: [{ host: 'app:1' }] });
 const rule = (name: string, written: unknown): object => policy(name, { rules: [written] });
 
@@ -65,6 +73,7 @@ const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export
   type: 'pkcs8',
   format: 'pem',
 }) as string;
+const discovery = '{"issuer":"https://i.test"}';
 const keySet = '{"keys":[{"kty":"oct","k":"c3dvcmRmaXNo"}]}';
 
 /** The end of the path of each marked field → a document that has a secret there. */
@@ -116,6 +125,14 @@ const samples: Readonly<Record<string, Sample>> = {
       clientSecret: '$SECRET',
     }),
   },
+  'oidc.clientSecret': { document: login({ clientSecret: '$SECRET' }) },
+  discovery: { document: login({ discovery: '$SECRET' }), value: discovery, shown: true },
+  'discovery.inline': {
+    document: login({ discovery: { inline: '$SECRET' } }),
+    value: discovery,
+    shown: true,
+  },
+  'discovery.url': { document: login({ discovery: { url: 'https://idp/d?key=$SECRET' } }), shown: true },
   'keys.*.key': { document: policy('apiKey', { keys: [{ key: '$SECRET' }] }) },
   'keys.*.keyHash': {
     document: policy('apiKey', { keys: [{ keyHash: '$SECRET' }] }),

@@ -14,6 +14,7 @@ import { localRateLimitFacts } from './localRateLimit/facts.ts';
 import { mcpAuthenticationFacts } from './mcpAuthentication/facts.ts';
 import { mcpAuthorizationFacts } from './mcpAuthorization/facts.ts';
 import { mcpGuardrailsFacts } from './mcpGuardrails/facts.ts';
+import { oidcFacts } from './oidc/facts.ts';
 import { requestMirrorFacts } from './requestMirror/facts.ts';
 import { requestRedirectFacts } from './requestRedirect/facts.ts';
 import { retryFacts } from './retry/facts.ts';
@@ -39,7 +40,9 @@ const table = {
   timeout: timeoutFacts,
   // A preflight carries no credentials, and pages must be able to read refusals, too.
   cors: corsFacts,
-  // Authentication comes before every decision about the caller.
+  // Authentication comes before every decision about the caller. A browser that is not logged in is sent away first.
+  oidc: oidcFacts,
+  // Where oidc stands as well, both must accept the caller, and the token sets the identity.
   jwtAuth: jwtAuthFacts,
   // As jwtAuth; where both stand, both must accept the token and this one sets the identity.
   mcpAuthentication: mcpAuthenticationFacts,
@@ -82,7 +85,6 @@ const table = {
 
 /** Policies that the format has and this version refuses by name, with their places. */
 const notBuilt: Readonly<Record<string, readonly PolicyPlace[]>> = {
-  oidc: ['listener', 'route'],
   extAuthz: ['listener', 'route', 'backend'],
   extProc: ['listener', 'route'],
   transformations: ['listener', 'route', 'backend', 'target'],
@@ -159,6 +161,9 @@ export const stateSharers = Array.from(rows).flatMap(([policy, { sharesState }])
 
 /** Policies that answer requests in the place of a backend. */
 export const answeringPolicies: ReadonlySet<string> = new Set(namesWhere(({ answers }) => answers === true));
+
+/** Does the policy keep state in cookies of its own? */
+export const keepsCookies = ({ name }: PolicyUse): boolean => factsOf(name)?.ownCookies === true;
 
 /** Entries of Secrets, or of ConfigMaps, that the policies of a cluster can name. */
 export const entriesIn = (field: ClusterForm['from']['field']): ReadonlySet<ClusterForm['from']['entry']> =>

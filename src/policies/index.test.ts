@@ -58,6 +58,17 @@ test('checked settings survive JSON, because the model travels as JSON', () => {
   const samples: [keyof typeof policySchemas, unknown][] = [
     ['timeout', { requestTimeout: '1s' }],
     ['cors', { allowOrigins: ['https://a.test'], maxAge: 5 }],
+    [
+      'oidc',
+      {
+        issuer: 'https://i',
+        discovery: { file: 'f' },
+        clientId: 'c',
+        clientSecret: 's',
+        redirectURI: 'https://a.test/callback',
+        scopes: ['email'],
+      },
+    ],
     ['jwtAuth', { issuer: 'i', jwks: { file: 'f' }, location: { cookie: { name: 'c' } } }],
     ['mcpAuthentication', { issuer: 'https://i', audiences: ['a'], authorization: { rules: ['true'] } }],
     ['authorization', { rules: ['jwt.a == 1', { deny: 'jwt.b == 1', name: 'n' }] }],

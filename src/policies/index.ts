@@ -14,6 +14,7 @@ import { localRateLimit } from './localRateLimit/index.ts';
 import { mcpAuthentication } from './mcpAuthentication/index.ts';
 import { mcpAuthorization } from './mcpAuthorization/index.ts';
 import { mcpGuardrails } from './mcpGuardrails/index.ts';
+import { oidc } from './oidc/index.ts';
 import type { Policy } from './policy.ts';
 import type { policySchemas, RequestPolicy } from './facts.ts';
 import { requestMirror } from './requestMirror/index.ts';
@@ -65,8 +66,9 @@ export { recordFilter } from './attributes/recordFilter.ts';
 export { pageAccess } from './cors/pageAccess.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
+export { hideCookies } from './oidc/index.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
-export { policiesNotBuiltOn, policiesOn, policyOrder, policySchemas } from './facts.ts';
+export { keepsCookies, policiesNotBuiltOn, policiesOn, policyOrder, policySchemas } from './facts.ts';
 
 /** Policy name → its run-time part. */
 const runTime = {
@@ -84,6 +86,7 @@ const runTime = {
   mcpAuthentication,
   mcpAuthorization,
   mcpGuardrails,
+  oidc,
   requestHeaderModifier,
   requestMirror,
   requestRedirect,

@@ -31,7 +31,9 @@ export interface PolicyFacts {
   readonly rules?: 'self' | { readonly member: string; readonly likePolicy: string };
   /** The part of its settings that has an effect on routes to MCP servers only; undefined where there is none. */
   readonly forMcpOnly?: (settings: unknown) => string | undefined;
-  /** A cluster has another object for it, so GatewayPolicies cannot hold it. */
+  /** It keeps state in cookies of its own, which no backend may get. */
+  readonly ownCookies?: true;
+  /** GatewayPolicies cannot hold it: a cluster has another object for it, or its author may not have so much power. */
   readonly fileOnly?: true;
   /**
    * The fields for which a GatewayPolicy names a Secret or ConfigMap of its namespace instead of a file or a

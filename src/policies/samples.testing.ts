@@ -32,6 +32,16 @@ const keys = JSON.stringify({
 const user = 'bob:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=';
 const token = { issuer: 'https://issuer.test', audiences: ['a'], mode: 'strict', jwks: { inline: keys } };
 
+const login = {
+  issuer: 'https://issuer.test',
+  authorizationEndpoint: 'https://issuer.test/authorize',
+  tokenEndpoint: 'https://issuer.test/token',
+  jwks: { inline: keys },
+  clientId: 'gateway',
+  clientSecret: 'gateway-secret',
+  redirectURI: 'https://app.test/oauth/callback',
+};
+
 /** Policy name → settings that tests write where the policy may stand, and where it may not. */
 export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
   timeout: { settings: { requestTimeout: '9s' } },
@@ -43,6 +53,7 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
       expected: 'https://app.test',
     },
   },
+  oidc: { settings: login, probe: statusIs(401) },
   jwtAuth: { settings: token, probe: statusIs(401) },
   mcpAuthentication: { settings: token },
   basicAuth: {

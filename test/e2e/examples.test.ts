@@ -23,6 +23,7 @@ import { Collector } from '../../src/tracing/collector.testing.ts';
 import { SseServer } from '../../src/mcp/targets/sse/sseServer.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask as askHost } from './http.testing.ts';
+import { logInAt, LoginBrowser } from './oidc.testing.ts';
 import { policyWalks } from './policyWalks.testing.ts';
 import { apart, openSession, resultText } from './session.testing.ts';
 import { counterStarted } from './conditions.testing.ts';
@@ -32,6 +33,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 
 interface Stage {
   readonly gateway: GatewayProcess;
+  readonly idp: DevIdp;
   /** Its TMPDIR. */
   readonly folder: string;
   /** Starts another one with the same configuration. */
@@ -119,6 +121,18 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     });
     assert.equal(await statusOf(ask('/mcp', { ...initialize, token: guest })), 403);
     assert.ok((await tools(member)).includes('echo'));
+  },
+  'examples/policies/oidc.yaml': async ({ gateway, idp }) => {
+    for (const [user, status] of [
+      ['alice', 200],
+      ['bob', 403],
+    ] as const) {
+      const browser = new LoginBrowser(gateway.url);
+      const callback = new URL(await logInAt(idp, await browser.begin('/anything'), user));
+      assert.equal((await browser.open(`${callback.pathname}${callback.search}`)).status, 302);
+      assert.equal((await browser.open('/anything')).status, status);
+      assert.equal((await browser.open('/anything/public')).status, 200);
+    }
   },
   'examples/policies/sharedLogin.yaml': async ({ ask, gateway, tools, member }) => {
     const metadata = await ask('/.well-known/oauth-authorization-server/mcp');
@@ -526,6 +540,7 @@ describe('the example', { concurrency: 2 }, () => {
       await gateway.keysReady();
       await walk({
         gateway,
+        idp,
         another: start,
         folder,
         remote,

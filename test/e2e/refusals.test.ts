@@ -55,6 +55,18 @@ const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> 
     headers: { origin: 'https://evil.test', 'access-control-request-method': 'GET' },
     status: 200,
   },
+  oidc: {
+    settings: {
+      issuer: issuer.issuer,
+      authorizationEndpoint: 'https://issuer.test/authorize',
+      tokenEndpoint: 'https://issuer.test/token',
+      jwks: issuer.jwks,
+      clientId: 'gateway',
+      clientSecret: 'gateway-secret',
+      redirectURI: 'https://app.test/refusals/callback',
+    },
+    status: 401,
+  },
   jwtAuth: { settings: issuer, headers: { authorization: 'Bearer rubbish' }, status: 401 },
   mcpAuthentication: { settings: issuer, status: 401 },
   basicAuth: { settings: { mode: 'strict', htpasswd: 'bob:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=' }, status: 401 },

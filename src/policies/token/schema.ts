@@ -24,60 +24,84 @@ export const audiences = z.array(z.string().min(1).max(2048)).max(64).meta({
 /** The source of the keys, in the form that `auth` takes. */
 export type Jwks = KeySetSource;
 
-/** The problem of a key set's text; the parser's own words could show a part of a key. */
-function inlineProblem(text: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (Array.isArray((value as { keys?: unknown } | null)?.keys)) return undefined;
-  } catch {
-    // Said below.
-  }
-  return 'expected a JSON Web Key Set: JSON text with a list `keys`';
-}
+/** The problem of a document's text, which must not quote it; undefined where there is none. */
+type TextProblem = (text: string) => string | undefined;
 
-function urlProblem(text: string): string | undefined {
+/** A JSON document for which a test holds; the parser's own words could show a part of it. */
+export const jsonProblem =
+  (holds: (value: Readonly<Record<string, unknown>>) => boolean, expected: string): TextProblem =>
+  (text) => {
+    try {
+      const value: unknown = JSON.parse(text);
+      if (typeof value === 'object' && value !== null && holds(value as Record<string, unknown>))
+        return undefined;
+    } catch {
+      // Said below.
+    }
+    return expected;
+  };
+
+/** The problem of an address that the gateway fetches or sends browsers to. */
+export function urlProblem(text: string): string | undefined {
   const parsed = URL.parse(text);
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) return 'expected an http or https URL';
   const secret = parsed.username !== '' || parsed.password !== '';
   return secret ? 'a URL with a password would end up in logs' : undefined;
 }
 
-const jwksShape = z.union([
-  mayHoldShownSecret(z.string().meta({ description: 'The key set itself, as JSON text.' })),
-  z.strictObject({
-    url: mayHoldShownSecret(
-      z.string().meta({ description: 'Fetched in the background and kept fresh.' }),
-    ).optional(),
-    file: namesFile(z.string().min(1).meta({ description: 'Read again when it changes.' })).optional(),
-    inline: mayHoldShownSecret(
-      z.string().meta({ description: 'The key set itself, as JSON text.' }),
-    ).optional(),
-  }),
-]);
+/** The source of a JSON document. */
+export type DocumentSource =
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'file'; readonly file: string }
+  | { readonly kind: 'inline'; readonly text: string };
 
-export const jwks = jwksShape
-  .transform((value, ctx): Jwks => {
-    const {
-      url,
-      file,
-      inline,
-    }: { url?: string | undefined; file?: string | undefined; inline?: string | undefined } =
-      typeof value === 'string' ? { inline: value } : value;
-    const check = (problem: string | undefined, path: string[]): void => {
-      if (problem !== undefined) ctx.addIssue({ code: 'custom', message: problem, path });
-    };
-    if ([url, file, inline].filter((part) => part !== undefined).length !== 1) {
-      check('expected exactly one of url, file, inline', []);
-      return z.NEVER;
-    }
-    if (file !== undefined) return { kind: 'file', file };
-    if (url !== undefined) {
-      check(urlProblem(url), ['url']);
-      return { kind: 'url', url };
-    }
-    check(inlineProblem(inline ?? ''), typeof value === 'string' ? [] : ['inline']);
-    return { kind: 'inline', jwks: inline ?? '' };
-  })
+/** A JSON document from a URL, from a file, or written in the configuration. */
+export function documentSource(what: string, problem: TextProblem) {
+  const inlineText = mayHoldShownSecret(
+    z.string().meta({ description: `The ${what} itself, as JSON text.` }),
+  );
+  return z
+    .union([
+      inlineText,
+      z.strictObject({
+        url: mayHoldShownSecret(
+          z.string().meta({ description: 'Fetched in the background and kept fresh.' }),
+        ).optional(),
+        file: namesFile(z.string().min(1).meta({ description: 'Read again when it changes.' })).optional(),
+        inline: inlineText.optional(),
+      }),
+    ])
+    .transform((value, ctx): DocumentSource => {
+      const {
+        url,
+        file,
+        inline,
+      }: { url?: string | undefined; file?: string | undefined; inline?: string | undefined } =
+        typeof value === 'string' ? { inline: value } : value;
+      const check = (message: string | undefined, path: string[]): void => {
+        if (message !== undefined) ctx.addIssue({ code: 'custom', message, path });
+      };
+      if ([url, file, inline].filter((part) => part !== undefined).length !== 1) {
+        check('expected exactly one of url, file, inline', []);
+        return z.NEVER;
+      }
+      if (file !== undefined) return { kind: 'file', file };
+      if (url !== undefined) {
+        check(urlProblem(url), ['url']);
+        return { kind: 'url', url };
+      }
+      check(problem(inline ?? ''), typeof value === 'string' ? [] : ['inline']);
+      return { kind: 'inline', text: inline ?? '' };
+    });
+}
+
+const keySetProblem = jsonProblem(
+  ({ keys }) => Array.isArray(keys),
+  'expected a JSON Web Key Set: JSON text with a list `keys`',
+);
+
+export const jwks = documentSource('key set', keySetProblem)
+  .transform((source): Jwks => (source.kind === 'inline' ? { kind: 'inline', jwks: source.text } : source))
   .meta({
     description: 'The keys that signatures are checked with (RFC 7517): from a URL, a file, or written here.',
   });

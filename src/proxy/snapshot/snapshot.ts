@@ -14,6 +14,8 @@ import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
 import {
   compileRecord,
+  hideCookies,
+  keepsCookies,
   policyOrder,
   policyTable,
   type CompiledRecord,
@@ -173,6 +175,8 @@ class Compiler {
   private readonly settings: ProcessSettings;
   private readonly hosts: Hosts;
   private compiled = 0;
+  /** A policy keeps state in cookies, which browsers send to all routes of the host. */
+  private hidesCookies = false;
 
   get keepsResponse(): boolean {
     return this.tools.keepsResponse === true;
@@ -190,6 +194,7 @@ class Compiler {
     const secureBinds = new Map<string, HostTable<CompiledListener | NonHttpListener>>();
     const tcpBinds = new Map<string, ReadonlyMap<string, CompiledTcpListener>>();
     const tcpRoutes: CompiledTcpRoute[] = [];
+    this.hidesCookies = model.binds.some(({ listeners }) => listeners.some(keepsCookiesIn));
     for (const [index, bind] of model.binds.entries()) {
       const key = bindKey(bind, index);
       const plain: (readonly [string | undefined, CompiledListener])[] = [];
@@ -288,6 +293,7 @@ class Compiler {
     const open = of && pageAccess(policies, servesMcp(of));
     // Before every policy that refuses callers: a preflight carries no credentials.
     if (open !== undefined) prepared = [open, ...prepared];
+    if (this.hidesCookies) prepared = [...prepared, hideCookies];
     const onResponse = pickSteps(prepared, 'onResponse');
     const route: CompiledRoute = {
       onRequest: pickSteps(prepared, 'onRequest'),
@@ -350,6 +356,11 @@ class Compiler {
     return route;
   }
 }
+
+const keepsCookiesIn = (listener: Bind['listeners'][number]): boolean =>
+  'policies' in listener &&
+  (listener.policies.some(keepsCookies) ||
+    listener.routes.some(({ policies }) => policies.some(keepsCookies)));
 
 const servesMcp = ({ backends }: Route): boolean => backends.some(({ kind }) => kind === 'mcp');
 

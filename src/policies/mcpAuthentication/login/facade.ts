@@ -4,8 +4,9 @@ import { TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { GatewayError } from '../../../errors.ts';
 import type { HeaderLine, Reply } from '../../../http/index.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
+import { endpointOf } from '../../token/endpoint.ts';
 import { consentPage, errorPage } from './consentPage.ts';
-import { askProvider, endpointOf, type TokenAnswer } from './providerTokens.ts';
+import { askProvider, type TokenAnswer } from './providerTokens.ts';
 import { isRedirectUri, isRegistered } from './redirectUris.ts';
 
 /** The client that the operator has registered at the provider, for all MCP clients together. */

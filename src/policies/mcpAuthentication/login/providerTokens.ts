@@ -1,5 +1,7 @@
 import type { Logger } from '../../../telemetry/index.ts';
 import { messageOf } from '../../../errorText.ts';
+import { bodyWithin } from '../../token/bodyWithin.ts';
+import { endpointOf } from '../../token/endpoint.ts';
 
 const timeoutMs = 10_000;
 const mostBytes = 262_144;
@@ -61,7 +63,7 @@ async function ask({
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   });
-  const answer = JSON.parse(await textOf(response)) as unknown;
+  const answer = JSON.parse((await bodyWithin(response, mostBytes)).toString('utf8')) as unknown;
   if (typeof answer !== 'object' || answer === null) throw new Error('the answer is not a JSON object');
   const said = answer as Record<string, unknown>;
   if (response.ok && typeof said.access_token === 'string') return { kind: 'tokens', tokens: said };
@@ -75,27 +77,8 @@ async function ask({
   return { kind: 'failed' };
 }
 
-/** An endpoint of the provider's metadata: https, or the host of an issuer that is reached by plain HTTP itself. */
-export function endpointOf(value: unknown, issuer: string): URL | undefined {
-  const url = typeof value === 'string' ? URL.parse(value) : null;
-  if (url === null || (url.protocol !== 'https:' && url.origin !== URL.parse(issuer)?.origin))
-    return undefined;
-  return url;
-}
-
 /** RFC 6749 §2.3.1 wants both parts encoded as in a form. */
 const basic = (id: string, secret: string): string =>
   Buffer.from(
     [id, secret].map((text) => new URLSearchParams({ '': text }).toString().slice(1)).join(':'),
   ).toString('base64');
-
-async function textOf(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > mostBytes) throw new Error(`the answer is larger than ${mostBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}

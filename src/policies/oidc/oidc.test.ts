@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TextSeal } from '../../auth/index.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import { FakeExchange } from '../exchange.testing.ts';
+import { prepared, realTools } from '../tools.testing.ts';
+import { CookieJar } from './cookies.ts';
+import { oidcSchema } from './facts.ts';
+import { oidc } from './index.ts';
+import { Sessions } from './session.ts';
+
+const written = {
+  issuer: 'https://login.test',
+  clientId: 'gateway',
+  clientSecret: 'a-secret',
+  redirectURI: 'https://app.test/oauth/callback',
+};
+const explicit = {
+  ...written,
+  authorizationEndpoint: 'https://login.test/authorize',
+  tokenEndpoint: 'https://login.test/token',
+  jwks: '{"keys":[]}',
+};
+const problems = (settings: object): string[] =>
+  oidcSchema.safeParse(settings).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ??
+  [];
+
+test('settings that cannot work are refused, with the field', () => {
+  assert.deepEqual(problems(written), []);
+  assert.deepEqual(problems(explicit), []);
+  const together = 'missing: authorizationEndpoint, tokenEndpoint and jwks go together';
+  assert.deepEqual(problems({ ...explicit, tokenEndpoint: undefined, jwks: undefined }), [
+    `tokenEndpoint: ${together}`,
+    `jwks: ${together}`,
+  ]);
+  const document = JSON.stringify({ issuer: 'https://login.test' });
+  assert.deepEqual(problems({ ...explicit, discovery: document }), [
+    'discovery: excludes authorizationEndpoint and tokenEndpoint',
+  ]);
+  assert.deepEqual(problems({ ...written, discovery: '{"issuer":"https://other.test"}' }), [
+    'discovery: the document names another issuer',
+  ]);
+  assert.deepEqual(problems({ ...explicit, tokenEndpoint: 'http://login.test/token' }), [
+    'tokenEndpoint: expected https, or the host of an issuer with http',
+  ]);
+  for (const redirectURI of [
+    '/callback',
+    'https://app.test',
+    'https://app.test/a?b',
+    'https://app.test/a#b',
+    'https://app.test/oauth/logout',
+    'https://me:pw@app.test/a',
+  ])
+    assert.equal(problems({ ...written, redirectURI }).length, 1, redirectURI);
+  assert.equal(problems({ ...written, scopes: ['two words'] }).length, 1);
+});
+
+const session = (size: number) => ({
+  identity: { issuer: '', subject: '', claims: {} },
+  idToken: `.${Buffer.from('{"sub":"ada"}').toString('base64url')}.${'s'.repeat(size)}`,
+  refreshToken: undefined,
+  until: 1,
+  renewAt: 1,
+});
+const valueOf = ([, line]: HeaderLine): readonly [string, string] => {
+  const [, name = '', value = ''] = /^__Host-portcullis-oidc-id-(\w+)=([^;]*)/.exec(line) ?? [];
+  return [name, value];
+};
+
+test('a large session takes several cookies, and the cookies of a larger one before it go', () => {
+  const jar = new CookieJar('id', true);
+  const sessions = new Sessions(new TextSeal('secret', 'place'), jar, 'https://login.test');
+  const lines = sessions.write(session(8_000), new Map()) ?? [];
+  assert.equal(lines.length, 4);
+  for (const [, line] of lines)
+    assert.ok(line.length < 4_096 && /; HttpOnly; SameSite=Lax; Secure$/.test(line));
+  const present = new Map(lines.map(valueOf));
+  assert.equal(sessions.read(present)?.identity.subject, 'ada');
+  assert.equal(sessions.read(new Map([...present].slice(0, 3))), undefined);
+  assert.equal(sessions.read(new Map([...present, ['1', present.get('2') ?? '']])), undefined);
+  const smaller = sessions.write(session(10), present) ?? [];
+  assert.deepEqual(
+    smaller.map(valueOf).map(([name, value]) => [name, value === '']),
+    [
+      ['0', false],
+      ['1', true],
+      ['2', true],
+      ['3', true],
+    ],
+  );
+  assert.equal(sessions.write(session(30_000), new Map()), undefined);
+});
+
+test('a request that is explained asks no provider', async () => {
+  const steps = prepared(oidc, written, realTools());
+  const explained = (target: string, claims?: object) => {
+    const exchange = new FakeExchange({ target, headers: [['accept', 'text/html']] });
+    const notes: string[] = [];
+    const trial = {
+      claims: claims as Record<string, unknown> | undefined,
+      note: (what: string) => notes.push(what),
+    };
+    Object.assign(exchange, { trial });
+    return { exchange, notes, reply: () => steps.onRequest?.(exchange) };
+  };
+  assert.throws(explained('/oauth/callback?code=x').reply, NotEvaluated);
+  const stranger = explained('/');
+  assert.partialDeepStrictEqual(await stranger.reply(), { status: 302 });
+  assert.equal(stranger.notes.length, 1);
+  const ada = explained('/', { sub: 'ada' });
+  assert.equal(await ada.reply(), undefined);
+  assert.equal(ada.exchange.identity?.subject, 'ada');
+  assert.throws(explained('/', { sub: 'ada', aud: 'other' }).reply, GatewayError);
+  steps.close?.();
+});

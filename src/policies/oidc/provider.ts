@@ -1,0 +1,202 @@
+import type * as OpenidClient from 'openid-client';
+import { GatewayError } from '../../errors.ts';
+import { messageOf } from '../../errorText.ts';
+import type { PolicyTools } from '../policy.ts';
+import { endpointOf } from '../token/endpoint.ts';
+import { boundedFetch } from './boundedFetch.ts';
+import type { OidcSettings } from './facts.ts';
+import { IdTokens } from './idTokens.ts';
+import type { Login } from './logins.ts';
+import { providerMetadata, type ProviderMetadata } from './providerMetadata.ts';
+
+/** For each request to the provider. */
+const timeoutSeconds = 10;
+/** The lifetime of a login where the provider names none. */
+const unnamedLifetimeSeconds = 300;
+
+/** Tokens that the provider has issued, and the gateway has verified. */
+export interface Granted {
+  /** A renewal may come without one. */
+  readonly idToken: string | undefined;
+  readonly subject: string | undefined;
+  readonly refreshToken: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
+/** A call of the provider: its metadata, and whether anything was sent to it. */
+interface Call {
+  readonly client: typeof OpenidClient;
+  readonly config: OpenidClient.Configuration;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  asked: boolean;
+}
+
+/** An OpenID Connect provider, by `openid-client`. The library is loaded with the first login. */
+export class OidcProvider {
+  private readonly settings: OidcSettings;
+  private readonly tools: PolicyTools;
+  private readonly metadata: ProviderMetadata;
+  private readonly idTokens: IdTokens;
+  private readonly ended = new AbortController();
+
+  constructor(settings: OidcSettings, tools: PolicyTools) {
+    const { issuer, clientId, metadata, jwks } = settings;
+    this.settings = settings;
+    this.tools = tools;
+    this.idTokens = new IdTokens(issuer, clientId, jwks, tools);
+    this.metadata = providerMetadata(metadata, issuer, tools);
+  }
+
+  /** The address by which a browser begins a login: code with PKCE (RFC 7636), state and nonce. */
+  async authorizationUrl({ state, nonce, verifier }: Login): Promise<string> {
+    const { client, config } = await this.call();
+    const { redirectURI, scopes } = this.settings;
+    const url = client.buildAuthorizationUrl(config, {
+      redirect_uri: new URL(redirectURI).href,
+      scope: [...new Set(['openid', ...scopes])].join(' '),
+      state,
+      nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    });
+    return url.href;
+  }
+
+  /**
+   * Exchanges the code of a callback. The library checks the state, the issuer of the response (RFC 9207), the nonce
+   * and the claims; the signature is checked here.
+   * @throws GatewayError login_invalid for a callback that is no good, login_failed for a provider that is none
+   */
+  async redeem(query: string, { state, nonce, verifier }: Login): Promise<Granted> {
+    const call = await this.call();
+    const url = new URL(this.settings.redirectURI);
+    url.search = query;
+    try {
+      const tokens = await call.client.authorizationCodeGrant(call.config, url, {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+      });
+      return await this.granted(tokens, call);
+    } catch (error) {
+      throw failure(error, call);
+    }
+  }
+
+  /** @throws GatewayError login_invalid where the provider refuses the refresh token, else login_failed */
+  async refresh(refreshToken: string): Promise<Granted> {
+    const call = await this.call();
+    try {
+      return await this.granted(await call.client.refreshTokenGrant(call.config, refreshToken), call);
+    } catch (error) {
+      throw failure(error, call);
+    }
+  }
+
+  /** The address by which the provider ends its own session (RP-Initiated Logout §2); undefined if it has none. */
+  async endSessionUrl(idToken: string | undefined): Promise<string | undefined> {
+    const { client, config, metadata } = await this.call();
+    if (endpointOf(metadata.end_session_endpoint, this.settings.issuer) === undefined) return undefined;
+    return client.buildEndSessionUrl(config, idToken === undefined ? {} : { id_token_hint: idToken }).href;
+  }
+
+  /** Makes a refresh token worthless (RFC 7009), if the provider can. Never rejects. */
+  async revoke(token: string): Promise<void> {
+    try {
+      const { client, config, metadata } = await this.call();
+      if (endpointOf(metadata.revocation_endpoint, this.settings.issuer) === undefined) return;
+      await client.tokenRevocation(config, token, { token_type_hint: 'refresh_token' });
+    } catch (error) {
+      if (this.ended.signal.aborted) return;
+      const { issuer } = this.settings;
+      this.tools.log.warn('oidc: a refresh token was not revoked', { issuer, problem: messageOf(error) });
+    }
+  }
+
+  judge(claims: Readonly<Record<string, unknown>>): ReturnType<IdTokens['judge']> {
+    return this.idTokens.judge(claims);
+  }
+
+  problem(): string | undefined {
+    return this.metadata.problem();
+  }
+
+  close(): void {
+    this.ended.abort();
+    this.metadata.close();
+    this.idTokens.close();
+  }
+
+  private async call(): Promise<Call> {
+    const { issuer, clientId } = this.settings;
+    const client = await import('openid-client');
+    const metadata = await this.metadata.get();
+    if (metadata === undefined)
+      throw new GatewayError('login_failed', { detail: `no metadata of ${issuer}: see the log` });
+    for (const name of ['authorization_endpoint', 'token_endpoint'])
+      if (endpointOf(metadata[name], issuer) === undefined)
+        throw new GatewayError('login_failed', {
+          detail: `${name} is missing in the metadata, or not https`,
+        });
+    const config = new client.Configuration(
+      { ...metadata, issuer },
+      clientId,
+      { [client.clockTolerance]: 10 },
+      this.authentication(client, metadata),
+    );
+    const call: Call = { client, config, metadata, asked: false };
+    config.timeout = timeoutSeconds;
+    config[client.customFetch] = boundedFetch(this.ended.signal, () => {
+      call.asked = true;
+    });
+    // `endpointOf` has admitted plain HTTP for the host of an issuer with plain HTTP alone.
+    if (issuer.startsWith('http:')) client.allowInsecureRequests(config);
+    return call;
+  }
+
+  /** RFC 8414 §2: Basic is meant where the metadata names no method. */
+  private authentication(
+    client: typeof OpenidClient,
+    { token_endpoint_auth_methods_supported: methods }: Readonly<Record<string, unknown>>,
+  ): OpenidClient.ClientAuth {
+    const { clientSecret, tokenEndpointAuth } = this.settings;
+    const knows = (method: string): boolean => Array.isArray(methods) && methods.includes(method);
+    const byForm = knows('client_secret_post') && !knows('client_secret_basic');
+    return tokenEndpointAuth === 'clientSecretPost' || (tokenEndpointAuth === undefined && byForm)
+      ? client.ClientSecretPost(clientSecret)
+      : client.ClientSecretBasic(clientSecret);
+  }
+
+  private async granted(
+    tokens: OpenidClient.TokenEndpointResponse & OpenidClient.TokenEndpointResponseHelpers,
+    { metadata }: Call,
+  ): Promise<Granted> {
+    const { id_token: idToken, refresh_token: refreshToken } = tokens;
+    if (idToken === undefined) {
+      const seconds = tokens.expiresIn() ?? unnamedLifetimeSeconds;
+      const until = this.tools.now() + seconds * 1_000;
+      return { idToken, subject: undefined, refreshToken, until };
+    }
+    const { claims, subject } = await this.idTokens.verify(idToken, metadata);
+    return { idToken, subject, refreshToken, until: Number(claims.exp) * 1_000 };
+  }
+}
+
+/** The place in the catalogue of what the library has thrown. Its messages hold no values of tokens. */
+function failure(error: unknown, { client, asked }: Call): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof client.AuthorizationResponseError || error instanceof client.ResponseBodyError) {
+    const isRefusal = error instanceof client.AuthorizationResponseError || error.error === 'invalid_grant';
+    const detail = `the provider answered ${printable(error.error)}: ${printable(error.error_description ?? '')}`;
+    return new GatewayError(isRefusal ? 'login_invalid' : 'login_failed', { detail });
+  }
+  const causes: string[] = [];
+  for (let at: unknown = error; at instanceof Error && causes.length < 4; at = at.cause)
+    causes.push(at.message === '' ? at.name : at.message);
+  // Before anything was sent, only the callback can be wrong.
+  return new GatewayError(asked ? 'login_failed' : 'login_invalid', { detail: printable(causes.join(': ')) });
+}
+
+/** A text that the provider, or the sender of a callback, has chosen. */
+const printable = (text: string): string => text.slice(0, 300).replaceAll(/[^\x20-\x7e]/g, '?');
