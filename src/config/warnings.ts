@@ -7,6 +7,7 @@ import {
   type ListenAddress,
   type McpBackend,
   type Model,
+  type PathMatch,
   type Place,
   type PolicyUse,
   type Route,
@@ -87,6 +88,7 @@ function warnOfListener(listener: HttpListener, warn: Warn): void {
         route.place,
         `none of its host names belongs to the listener (${listener.hostname ?? ''}); the route is never used`,
       );
+    for (const policy of route.policies) warnOfOwnPaths(policy, listener, warn);
     for (const policy of route.policies) warnOfMode(policy, [...listener.policies, ...route.policies], warn);
   }
   for (const policy of listener.policies)
@@ -100,6 +102,34 @@ function warnOfListener(listener: HttpListener, warn: Warn): void {
       warn(route.place, `has a match that ${first.place.path} has too and takes first`);
     seen.set(key, first ?? route);
   }
+}
+
+/** A path that a policy answers must lead to a route with this policy, whichever of several that is. */
+function warnOfOwnPaths({ name, settings, place }: PolicyUse, { routes }: HttpListener, warn: Warn): void {
+  const paths = factsOf(name)?.ownPaths?.(settings) ?? [];
+  const answers = (path: string): boolean =>
+    routes.some(
+      ({ matches, policies }) =>
+        matches.some((match) => mayMatch(match.path, path)) &&
+        policies.some((other) => other.name === name && ownPath(other, path)),
+    );
+  const lost = paths.filter((path) => !answers(path));
+  if (lost.length > 0)
+    warn(
+      place,
+      `no route with this policy matches ${lost.join(' and ')}, which the policy answers`,
+      'add matches for these paths',
+    );
+}
+
+const ownPath = ({ name, settings }: PolicyUse, path: string): boolean =>
+  factsOf(name)?.ownPaths?.(settings).includes(path) === true;
+
+/** Prefixes match whole segments. A regular expression is not evaluated here. */
+function mayMatch({ kind, value }: PathMatch, path: string): boolean {
+  if (kind === 'regex') return true;
+  if (kind === 'exact') return path === value;
+  return path === value || path.startsWith(value.endsWith('/') ? value : `${value}/`);
 }
 
 /** Routes that can never be chosen. */

@@ -31,6 +31,8 @@ export interface PolicyFacts {
   readonly rules?: 'self' | { readonly member: string; readonly likePolicy: string };
   /** The part of its settings that has an effect on routes to MCP servers only; undefined where there is none. */
   readonly forMcpOnly?: (settings: unknown) => string | undefined;
+  /** Paths that it answers itself, where a request with such a path has found its route. */
+  readonly ownPaths?: (settings: unknown) => readonly string[];
   /** It keeps state in cookies of its own, which no backend may get. */
   readonly ownCookies?: true;
   /** GatewayPolicies cannot hold it: a cluster has another object for it, or its author may not have so much power. */

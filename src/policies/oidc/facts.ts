@@ -146,6 +146,10 @@ export const oidcFacts = {
   on: ['listener', 'route'],
   about: 'caller',
   ownCookies: true,
+  ownPaths: (settings) => {
+    const { redirectURI } = settings as OidcSettings;
+    return [callbackPath(redirectURI), logoutPath(redirectURI)];
+  },
   // The gateway would send its requests, and the browsers of users, to addresses that a tenant has named.
   fileOnly: true,
 } as const satisfies PolicyFacts;
