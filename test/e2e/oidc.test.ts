@@ -73,6 +73,7 @@ ${route('explicit', { oidc: login(idp, 'explicit', explicit) })}
 ${route('written', { oidc: login(idp, 'written', { discovery }) })}
 ${route('fetched', { oidc: login(idp, 'fetched', { discovery: { url: wellKnown } }) })}
 ${route('filed', { oidc: login(idp, 'filed', { discovery: { file }, tokenEndpointAuth: 'clientSecretBasic' }) })}
+${route('forged', { oidc: login(idp, 'forged', { jwks: { url: `${shortIdp.issuer}/v1/keys` } }) })}
 ${route('open', {})}
 - port: ${second}
   listeners:
@@ -229,6 +230,15 @@ test('rules judge the claims of the ID token, on every route with the same clien
 test('the metadata of the provider may be fields, a text, a file, or at another address', async () => {
   for (const name of ['explicit', 'written', 'fetched', 'filed'])
     assert.equal((await browse().logIn(idp, `/${name}/page`, 'alice')).status, 200, name);
+});
+
+test('an ID token that another key has signed logs nobody in', async () => {
+  const browser = browse();
+  const callback = await logInAt(idp, await browser.begin('/forged/page'), 'alice');
+  assert.equal((await browser.open(callback, { 'x-request-id': 'forged' })).status, 500);
+  assert.deepEqual(browser.sessions(), []);
+  const { reason } = await gateway.accessLine('forged');
+  assert.match(String(reason), /^the ID token was not accepted: unknown_key/);
 });
 
 test('another replica and another worker accept the login', async () => {

@@ -80,9 +80,17 @@ export const providerConfig = (lifetimes: object = {}) => ({
     {
       id: 'gateway',
       secret: 'gateway-secret',
-      redirectUris: ['app', 'short', 'ending', 'explicit', 'written', 'fetched', 'filed', 'listener'].map(
-        (name) => `http://127.0.0.1/${name}/oauth/callback`,
-      ),
+      redirectUris: [
+        'app',
+        'short',
+        'ending',
+        'explicit',
+        'written',
+        'fetched',
+        'filed',
+        'forged',
+        'listener',
+      ].map((name) => `http://127.0.0.1/${name}/oauth/callback`),
     },
   ],
   users: [{ name: 'alice', groups: ['staff'] }, { name: 'bob' }],
