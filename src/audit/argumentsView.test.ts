@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { forgetSecrets, rememberSecrets } from '../telemetry/index.ts';
 import type { AuditSettings, JsonPath } from '../model/index.ts';
 import { argumentsView } from './argumentsView.ts';
 
@@ -70,4 +71,18 @@ test('the size of a view is bounded', () => {
   assert.ok(JSON.stringify(view('full', deep)).length < 60);
   assert.equal(view('full', 'x'.repeat(70_000)), '(too large: 70002 characters)');
   assert.match(String(view('redacted', 'x'.repeat(3_000))), /^x{1024}… \(3000 characters\)$/);
+});
+
+test('a secret that becomes known later is hidden from then on, in names that were shown before', () => {
+  const shape = argumentsView({ arguments: 'shape', redact: [] });
+  assert.equal(shape('{"hunter-22":1}'), '{"hunter-22":"number"}');
+  rememberSecrets(['hunter-22']);
+  assert.equal(shape('{"hunter-22":1}'), '{"[redacted]":"number"}');
+  forgetSecrets();
+  assert.equal(shape('{"hunter-22":1}'), '{"hunter-22":"number"}');
+});
+
+test('the member __proto__ is a name like all others', () => {
+  const shape = argumentsView({ arguments: 'shape', redact: [] });
+  assert.equal(shape('{"__proto__":{"a":1},"b":[]}'), '{"__proto__":{"a":"number"},"b":[]}');
 });

@@ -1,6 +1,7 @@
 import type { AuditSettings, JsonPath } from '../model/index.ts';
 import { isSecretName, redacted, redactText } from '../telemetry/index.ts';
 import { hideSecretForms } from './secretPatterns.ts';
+import { shownName } from './shownNames.ts';
 
 /** Longer arguments are named by their size only: to parse them would delay other requests. */
 export const maxArguments = 65_536;
@@ -41,18 +42,18 @@ export function argumentsView({
   };
 }
 
-const nameText = (name: string): string => JSON.stringify(hideSecretForms(name.slice(0, maxName)));
+const nameText = (name: string): string => shownName(name.slice(0, maxName));
 
 /** The object with at most `maxMembers` members, each written by `write`. */
 function objectText(value: object, write: (name: string, member: unknown) => string): string {
-  const parts: string[] = [];
-  let more = 0;
-  for (const [name, member] of Object.entries(value)) {
-    if (parts.length < maxMembers) parts.push(`${nameText(name)}:${write(name, member)}`);
-    else more++;
-  }
-  if (more > 0) parts.push(`"…":"${more} more"`);
-  return `{${parts.join(',')}}`;
+  // One text that grows costs less than a list of parts.
+  let text = '';
+  const names = Object.keys(value);
+  const shown = names.length > maxMembers ? names.slice(0, maxMembers) : names;
+  for (const name of shown)
+    text += `${text === '' ? '{' : ','}${nameText(name)}:${write(name, (value as Record<string, unknown>)[name])}`;
+  if (names.length > maxMembers) text += `,"…":"${names.length - maxMembers} more"`;
+  return text === '' ? '{}' : `${text}}`;
 }
 
 /** Names and types, without any value. */

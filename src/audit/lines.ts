@@ -6,6 +6,7 @@
 import { timestamp } from '../telemetry/index.ts';
 import { version } from '../version.ts';
 import { hideSecretForms } from './secretPatterns.ts';
+import { shownName } from './shownNames.ts';
 
 /** The version of OCSF that the names are from. */
 export const ocsfVersion = '1.6.0';
@@ -158,7 +159,7 @@ function beginning(operation: AuditedOperation, phase: string | undefined): stri
     trusted('trace.uid', operation.traceId) +
     id('mcp.id', operation.rpcId) +
     trusted('mcp.kind', operation.kind) +
-    text('mcp.name', operation.name) +
+    (operation.name ? `,"mcp.name":${shownName(operation.name.slice(0, maxText))}` : '') +
     (operation.arguments === undefined ? '' : `,"mcp.arguments":${operation.arguments}`) +
     number('bytes.in', operation.bytesIn)
   );

@@ -4,7 +4,7 @@ export { accessSink, createAccessLog, type AccessLogOptions } from './accessLog.
 export { createLogger, type LoggerOptions } from './logger.ts';
 export { createMetrics } from './metrics.ts';
 export { addUp, countsOf, exposeSum } from './metricsSum.ts';
-export { forgetSecrets, rememberSecrets } from './knownSecrets.ts';
+export { forgetSecrets, rememberSecrets, secretsGeneration } from './knownSecrets.ts';
 export { isSecretName, redactArguments, redacted, redactText } from './redact.ts';
 export { relayLines } from './relay.ts';
 export { makeNonBlockingAgain } from './nonBlocking.ts';

@@ -8,6 +8,7 @@ const most = 1_024;
 const known = new Set<string>();
 /** A secret may be part of another one: the longer one goes first. */
 let ordered: readonly string[] = [];
+let generation = 0;
 
 /** Remembers secrets by their values. A value of several lines is remembered line by line. */
 export function rememberSecrets(values: Iterable<string>): void {
@@ -22,8 +23,15 @@ export function rememberSecrets(values: Iterable<string>): void {
     if (known.size <= most) break;
     known.delete(oldest);
   }
-  if (known.size !== before || known.size === most)
-    ordered = [...known].toSorted((a, b) => b.length - a.length);
+  if (known.size !== before || known.size === most) order();
+}
+
+/** Changes whenever other secrets are known: what was hidden before must be hidden anew. */
+export const secretsGeneration = (): number => generation;
+
+function order(): void {
+  ordered = [...known].toSorted((a, b) => b.length - a.length);
+  generation++;
 }
 
 /** The text with every secret that this process knows replaced by `mark`. */
@@ -36,5 +44,5 @@ export function hideSecrets(text: string, mark: string): string {
 /** For tests: forgets all of them. */
 export function forgetSecrets(): void {
   known.clear();
-  ordered = [];
+  order();
 }
