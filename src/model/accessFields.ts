@@ -34,6 +34,7 @@ export const accessFieldNames = {
     'mcp.method',
     'mcp.outcome',
     'mcp.prompt',
+    'mcp.reason',
     'mcp.refusal',
     'mcp.resource',
     'mcp.session',

@@ -1,0 +1,275 @@
+/**
+ * Logins at providers of the shapes of Keycloak, Auth0, Okta, Entra ID, Descope and authentik, by the TypeScript and
+ * Python SDKs and the Inspector: through the gateway as the client of the provider, and at the provider itself where it registers clients.
+ */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { auth, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
+import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
+import * as sdk2 from '@modelcontextprotocol/client';
+import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { until } from '../../src/until.testing.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { api, browse, ProviderServer, shapes, shared, type ShapeName } from './providers.testing.ts';
+import { installPython } from './python.testing.ts';
+import { openSession, resultText } from './session.testing.ts';
+
+const names = Object.keys(shapes) as ShapeName[];
+/** Providers that register clients, and give them tokens for the API without more ado. */
+const direct: readonly ShapeName[] = ['keycloak', 'descope'];
+const inspector = fileURLToPath(new URL('../../node_modules/.bin/mcp-inspector', import.meta.url));
+const run = promisify(execFile);
+const installed = installPython('mcp==2.3.0');
+
+/** A client that knows nothing but the URL, and a user who allows it and is logged in at the provider. */
+class Person implements OAuthClientProvider {
+  readonly redirectUrl: string;
+  readonly clientMetadata: OAuthClientProvider['clientMetadata'];
+  returned = new URLSearchParams();
+  private client: OAuthClientInformationMixed | undefined;
+  private held: OAuthTokens | undefined;
+  private verifier = '';
+
+  constructor(redirectUris: readonly string[] = ['http://127.0.0.1:33418/callback'], more: object = {}) {
+    this.redirectUrl = redirectUris[0] ?? '';
+    this.clientMetadata = {
+      client_name: 'e2e',
+      redirect_uris: [...redirectUris],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      ...more,
+    };
+  }
+
+  clientInformation = (): OAuthClientInformationMixed | undefined => this.client;
+  saveClientInformation = (client: OAuthClientInformationMixed): void => void (this.client = client);
+  tokens = (): OAuthTokens | undefined => this.held;
+  saveTokens = (tokens: OAuthTokens): void => void (this.held = tokens);
+  saveCodeVerifier = (text: string): void => void (this.verifier = text);
+  codeVerifier = (): string => this.verifier;
+  async redirectToAuthorization(url: URL): Promise<void> {
+    this.returned = await browse(url.href, this.redirectUrl);
+  }
+}
+
+/** Calls a tool with the command line of the Inspector, which listens for the code of its login. */
+async function inspect(t: TestContext, url: string): Promise<unknown> {
+  const home = mkdtempSync(join(tmpdir(), 'portcullis-inspector-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const callback = `http://127.0.0.1:${await freePort()}/oauth/callback`;
+  const call = ['--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'text=inspected'];
+  const child = spawn(
+    process.execPath,
+    [inspector, '--cli', url, '--transport', 'http', '--callback-url', callback, ...call],
+    {
+      // It asks a desktop to open the login page, and there is none.
+      env: { PATH: '', HOME: home, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  const said = { out: '', err: '' };
+  child.stdout.on('data', (data: Buffer) => (said.out += String(data)));
+  child.stderr.on('data', (data: Buffer) => (said.err += String(data)));
+  const ended = once(child, 'exit');
+  const login = (): string | undefined => /navigate to: (\S+)/.exec(said.out + said.err)?.[1];
+  await until('the Inspector names the login page', () => login() !== undefined || child.exitCode !== null);
+  const returned = await browse(login() ?? '', callback);
+  await (await fetch(`${callback}?${String(returned)}`)).text();
+  await ended;
+  const json = said.out.indexOf('{\n');
+  assert.ok(child.exitCode === 0 && json >= 0, said.out + said.err);
+  return JSON.parse(said.out.slice(json)) as unknown;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+describe('a client logs in', () => {
+  const providers = new Map<ShapeName, ProviderServer>();
+  let server: RemoteServer;
+  let gateway: GatewayProcess;
+
+  before(async () => {
+    server = await RemoteServer.start();
+    for (const name of names) providers.set(name, await ProviderServer.start(name));
+    const route = (name: ShapeName, path: string, more: object): object => ({
+      name: path.slice(1).replace('/', '-'),
+      matches: [{ path: { exact: path } }],
+      policies: {
+        mcpAuthentication: {
+          issuer: providers.get(name)?.issuer,
+          audiences: [api],
+          provider: { [name]: {} },
+          resourceMetadata: { scopesSupported: ['mcp', 'offline_access'] },
+          ...more,
+        },
+      },
+      backends: [{ mcp: { targets: [{ name: 'tools', mcp: { host: server.url } }] } }],
+    });
+    const routes = [
+      ...names.map((name) =>
+        route(name, `/login/${name}`, { clientId: shared.id, clientSecret: shared.secret }),
+      ),
+      ...direct.map((name) => route(name, `/direct/${name}`, {})),
+    ];
+    gateway = await startGateway(
+      JSON.stringify({
+        config: { session: { key: 'ab'.repeat(32) } },
+        binds: [{ port: 0, listeners: [{ routes }] }],
+      }),
+    );
+  });
+
+  after(async () => {
+    await gateway?.[Symbol.asyncDispose]();
+    await Promise.all([...providers.values(), server].map((one) => one?.close()));
+  });
+
+  const call = async (url: string, token: string | undefined): Promise<string> => {
+    const session = await openSession(url, token);
+    const text = resultText(await session.call('echo', { text: 'logged in' }));
+    await session.close();
+    return text;
+  };
+
+  for (const [path, of] of [
+    ['login', names],
+    ['direct', direct],
+  ] as const)
+    for (const name of of) {
+      const place = path === 'login' ? 'at the gateway, a client of' : 'at';
+
+      test(`${place} ${name}, and refreshes its token (TypeScript SDK 1.x)`, async () => {
+        const person = new Person();
+        const serverUrl = `${gateway.url}/${path}/${name}`;
+        assert.equal(await auth(person, { serverUrl }), 'REDIRECT');
+        const authorizationCode = person.returned.get('code') ?? '';
+        assert.equal(await auth(person, { serverUrl, authorizationCode }), 'AUTHORIZED');
+        const first = person.tokens()?.access_token;
+        assert.equal(await call(serverUrl, first), 'logged in');
+        assert.equal(await auth(person, { serverUrl }), 'AUTHORIZED');
+        assert.notEqual(person.tokens()?.access_token, first);
+        assert.equal(await call(serverUrl, person.tokens()?.access_token), 'logged in');
+      });
+
+      test(`${place} ${name} (TypeScript SDK 2.x)`, async () => {
+        const person = new Person();
+        const url = new URL(`${gateway.url}/${path}/${name}`);
+        const first = new sdk2.StreamableHTTPClientTransport(url, { authProvider: person });
+        const client = new sdk2.Client({ name: 'e2e', version: '1' });
+        await assert.rejects(client.connect(first), /Unauthorized|authoriz/i);
+        await first.finishAuth(person.returned);
+        const transport = new sdk2.StreamableHTTPClientTransport(url, { authProvider: person });
+        await client.connect(transport);
+        const { content } = await client.callTool({ name: 'echo', arguments: { text: 'hello' } });
+        assert.deepEqual(content, [{ type: 'text', text: 'hello' }]);
+        await client.close();
+      });
+    }
+
+  test(
+    'at each of these places, with the Python SDK',
+    { skip: 'missing' in installed && installed.missing },
+    async () => {
+      const script = fileURLToPath(new URL('./python/login.py', import.meta.url));
+      const urls = [
+        ...names.map((name) => `${gateway.url}/login/${name}`),
+        ...direct.map((name) => `${gateway.url}/direct/${name}`),
+      ];
+      const { stdout } = await run('python3', ['-s', script, ...urls], {
+        env: { ...process.env, PYTHONPATH: 'folder' in installed ? installed.folder : '' },
+      });
+      assert.deepEqual(
+        stdout.trim().split('\n'),
+        urls.map((url) => `${url} from Python`),
+      );
+    },
+  );
+
+  test('at each of these places, with the MCP Inspector', async (t) => {
+    for (const [path, name] of [
+      ...names.map((one) => ['login', one] as const),
+      ...direct.map((one) => ['direct', one] as const),
+    ]) {
+      const answer = await inspect(t, `${gateway.url}/${path}/${name}`);
+      assert.deepEqual(answer, { content: [{ type: 'text', text: 'inspected' }] }, `${path} ${name}`);
+    }
+  });
+
+  test('with the registrations of well-known clients', async () => {
+    const clients = {
+      'Visual Studio Code': [
+        'http://127.0.0.1:33418/',
+        'http://localhost:33418/',
+        'https://vscode.dev/redirect',
+      ],
+      Claude: ['https://claude.ai/api/mcp/auth_callback'],
+      Cursor: ['cursor://anysphere.cursor-mcp/oauth/callback'],
+      'MCP Inspector': ['http://localhost:6274/oauth/callback'],
+    };
+    for (const [name, uris] of Object.entries(clients)) {
+      const person = new Person(uris, { client_name: name, client_uri: 'https://example.com' });
+      const serverUrl = `${gateway.url}/login/entra`;
+      assert.equal(await auth(person, { serverUrl }), 'REDIRECT', name);
+      const authorizationCode = person.returned.get('code') ?? '';
+      assert.equal(await auth(person, { serverUrl, authorizationCode }), 'AUTHORIZED', name);
+      assert.equal(await call(serverUrl, person.tokens()?.access_token), 'logged in', name);
+    }
+  });
+
+  test('with the parameters that its provider wants, and none that it refuses', () => {
+    for (const name of names)
+      for (const query of providers.get(name)?.authorizations ?? []) {
+        const isShared = query.get('client_id') === shared.id;
+        assert.equal(query.get('code_challenge_method'), 'S256');
+        if (!isShared) continue;
+        assert.equal(query.get('resource'), null, name);
+        assert.equal(
+          query.get('audience'),
+          'wantsAudience' in shapes[name] ? api : query.get('audience'),
+          name,
+        );
+        assert.match(query.get('redirect_uri') ?? '', /mcp-login-callback/);
+      }
+  });
+
+  test('and a token of one provider does not open the routes of another', async () => {
+    const person = new Person();
+    const serverUrl = `${gateway.url}/login/okta`;
+    await auth(person, { serverUrl });
+    await auth(person, { serverUrl, authorizationCode: person.returned.get('code') ?? '' });
+    const answers = await Promise.all(
+      names.map(async (name) => {
+        const response = await fetch(`${gateway.url}/login/${name}`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${person.tokens()?.access_token ?? ''}`,
+            'content-type': 'application/json',
+          },
+          body: '{}',
+        });
+        await response.text();
+        return [name, response.status === 401] as const;
+      }),
+    );
+    assert.deepEqual(
+      answers.filter(([, isRefused]) => !isRefused).map(([name]) => name),
+      ['okta'],
+    );
+  });
+});
