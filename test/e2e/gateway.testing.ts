@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findOperatorSecret } from '../../src/admin/index.ts';
+import { checkRefusals } from './namedRefusals.testing.ts';
 import { ShownSecrets } from './shownSecrets.testing.ts';
 import { markedProcesses, markName, type ProcessView } from './processes.testing.ts';
 import { until } from '../../src/until.testing.ts';
@@ -256,6 +257,7 @@ class Running implements GatewayProcess {
       this.secrets.check('the log', this.written.err);
       this.secrets.check('the access log', this.written.out);
       this.secrets.checkFiles();
+      checkRefusals(this.written.out);
     } finally {
       await this.kill();
     }
