@@ -76,8 +76,8 @@ test('every metric of a running gateway is documented, and every documented one 
   );
   // Made when something goes wrong for the first time.
   documented.delete('portcullis_metric_read_failures_total');
-  // This gateway has no store, no audit stream and no traces, and with a file it has neither a controller nor is it one.
-  const ofOthers = /^portcullis_(?:kube|stream|store|audit|spans)_/;
+  // This gateway has no store, no audit stream and no exports, and with a file it has neither a controller nor is it one.
+  const ofOthers = /^portcullis_(?:kube|stream|store|audit|spans|log_records)_/;
   assert.deepEqual(
     [...present].toSorted(),
     [...documented].filter((name) => !ofOthers.test(name)).toSorted(),
