@@ -177,7 +177,7 @@ export class AuditWriter {
     }));
   }
 
-  /** One write, and further ones while calls wait for them. Never rejects. */
+  /** Writes the waiting lines, and those that arrive meanwhile if calls wait for them. Never rejects. */
   private async drain(): Promise<void> {
     do {
       this.batch ??= this.nextBatch();

@@ -1,4 +1,5 @@
 import { loadFile, loadText, renderProblem, type LoadResult, type Problem } from '../config/index.ts';
+import { rememberSecrets } from '../telemetry/index.ts';
 import type { Terminal } from './command.ts';
 import { inlineName, type Given } from './givenConfiguration.ts';
 
@@ -6,6 +7,24 @@ export function load(given: Given, terminal: Terminal): LoadResult {
   return 'file' in given
     ? loadFile(given.file, terminal.env)
     : loadText(given.text, { file: inlineName, env: terminal.env });
+}
+
+/**
+ * Loads a configuration for a command that shows parts of it, and shows its warnings.
+ * @returns undefined where the configuration is invalid, and its problems are shown
+ */
+export function loadToShow(
+  given: Given,
+  terminal: Terminal,
+): Extract<LoadResult, { readonly ok: true }> | undefined {
+  const result = load(given, terminal);
+  if (!result.ok) {
+    showProblems(result.problems, terminal);
+    return undefined;
+  }
+  rememberSecrets(result.secrets.values);
+  showWarnings(result.warnings, terminal);
+  return result;
 }
 
 /** Shows problems, one a line, and how many there are. */

@@ -10,16 +10,10 @@ export const explain: Command = {
   async run(flags, positionals, terminal) {
     const given = givenConfiguration(flags, positionals);
     // Loaded here, so that the command line starts without the reader of configurations.
-    const { load, showProblems, showWarnings } = await import('./configuration.ts');
-    const { rememberSecrets } = await import('../telemetry/index.ts');
+    const { loadToShow } = await import('./configuration.ts');
     const { explanation } = await import('./explanation.ts');
-    const result = load(given, terminal);
-    if (!result.ok) {
-      showProblems(result.problems, terminal);
-      return exitCode.invalid;
-    }
-    rememberSecrets(result.secrets.values);
-    showWarnings(result.warnings, terminal);
+    const result = loadToShow(given, terminal);
+    if (result === undefined) return exitCode.invalid;
     terminal.out(explanation(result.model));
     return exitCode.ok;
   },

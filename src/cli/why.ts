@@ -35,15 +35,9 @@ export const why: Command = {
     const asked = askedIn(flags);
     const given = givenConfiguration(flags, positionals);
     // Loaded here, so that the command line starts without the reader of configurations.
-    const { load, showProblems, showWarnings } = await import('./configuration.ts');
-    const { rememberSecrets } = await import('../telemetry/index.ts');
-    const result = load(given, terminal);
-    if (!result.ok) {
-      showProblems(result.problems, terminal);
-      return exitCode.invalid;
-    }
-    rememberSecrets(result.secrets.values);
-    showWarnings(result.warnings, terminal);
+    const { loadToShow } = await import('./configuration.ts');
+    const result = loadToShow(given, terminal);
+    if (result === undefined) return exitCode.invalid;
     // Loaded here, so that other commands start without the code of the data plane.
     const { explainOffline } = await import('../workers/index.ts');
     const problems = new Set<string>();

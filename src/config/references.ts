@@ -353,6 +353,7 @@ function checkBackendsOf(route: Node, referred: (name: string) => Node | undefin
     const name = field(backend, 'backend').value;
     const named = typeof name === 'string' ? referred(nameOfBackend(name)) : undefined;
     for (const place of [backend, ...(named === undefined ? [] : [named])]) {
+      if (field(named ?? backend, 'mcp').value === undefined) continue;
       const policies = field(place, 'policies');
       for (const policy of namesOf(policies).filter((one) => ofMcpBackends.includes(one)))
         report(

@@ -29,7 +29,7 @@ export interface PlainReading {
   readonly names: ReadonlySet<string>;
 }
 
-/** One use of an item, for rules about more than the item. A list uses no item. */
+/** A use of an item, for rules about more than the item. A list uses no item. */
 export interface ItemCall {
   readonly method: string;
   /** As the client sends it; undefined outside of sessions. */

@@ -44,7 +44,7 @@ interface Answered {
   readonly at: number;
 }
 
-/** One client: a session and a connection. A session that is lost begins anew. */
+/** A client with a session and a connection. It begins a lost session anew. */
 class Client {
   private readonly gateway: GatewayProcess;
   private connection: HttpConnection;

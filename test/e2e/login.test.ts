@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { auth as auth1, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
+import { auth as auth1 } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
 import * as sdk2 from '@modelcontextprotocol/client';
 import { openBrowser } from '../../apps/dev-idp/src/browser.testing.ts';
 import type { GatewayProcess } from './gateway.testing.ts';
+import { Person } from './person.testing.ts';
 import { startBeforeEverything, startIdp } from './stage.testing.ts';
 
 let idp: Awaited<ReturnType<typeof startIdp>>;
@@ -21,76 +21,30 @@ after(async () => {
   await idp?.close();
 });
 
-/** A client that knows nothing but the URL, and a person who logs in as `user` when sent to the login page. */
-class Person implements OAuthClientProvider {
-  readonly redirectUrl = 'http://127.0.0.1:33418/callback';
-  readonly clientMetadata = {
-    client_name: 'e2e',
-    redirect_uris: [this.redirectUrl],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
-    token_endpoint_auth_method: 'none',
-  };
-  /** The parameters with which the person came back. */
-  returned = new URLSearchParams();
-  authorizationUrl: URL | undefined;
-  private readonly user: string;
-  private client: OAuthClientInformationMixed | undefined;
-  private held: OAuthTokens | undefined;
-  private verifier = '';
-
-  get code(): string {
-    return this.returned.get('code') ?? '';
-  }
-
-  constructor(user: string) {
-    this.user = user;
-  }
-
-  clientInformation(): OAuthClientInformationMixed | undefined {
-    return this.client;
-  }
-
-  saveClientInformation(client: OAuthClientInformationMixed): void {
-    this.client = client;
-  }
-
-  tokens(): OAuthTokens | undefined {
-    return this.held;
-  }
-
-  saveTokens(tokens: OAuthTokens): void {
-    this.held = tokens;
-  }
-
-  saveCodeVerifier(verifier: string): void {
-    this.verifier = verifier;
-  }
-
-  codeVerifier(): string {
-    return this.verifier;
-  }
-
-  async redirectToAuthorization(url: URL): Promise<void> {
-    this.authorizationUrl = url;
+/** A person who logs in as `user` when sent to the login page; keeps the address of the page. */
+const personOf = (user: string): Person & { authorizationUrl?: URL } => {
+  const made: Person & { authorizationUrl?: URL } = new Person(async (address) => {
+    made.authorizationUrl = new URL(address);
     const browser = openBrowser(idp.url);
-    const page = await browser.get(url.href);
+    const page = await browser.get(address);
     assert.equal(page.status, 200, page.body);
-    this.returned = new URL((await browser.post(page.url, { user: this.user })).url).searchParams;
-  }
-}
+    return new URL((await browser.post(page.url, { user })).url).searchParams;
+  });
+  return made;
+};
+const codeOf = ({ returned }: Person): string => returned.get('code') ?? '';
 
 const url = (): URL => new URL('/tools/mcp', gateway.url);
 
 describe('a client that knows nothing but the URL', () => {
   test('finds the login page from the 401, and comes in with what it gets there (SDK 1.x)', async () => {
-    const person = new Person('alice');
+    const person = personOf('alice');
     const first = new StreamableHTTPClientTransport(url(), { authProvider: person });
     const client = new Client({ name: 'e2e', version: '1' });
     await assert.rejects(client.connect(first as Parameters<typeof client.connect>[0]), /Unauthorized/);
     assert.equal(person.authorizationUrl?.searchParams.get('code_challenge_method'), 'S256');
     assert.equal(person.authorizationUrl?.searchParams.get('resource'), url().href);
-    await first.finishAuth(person.code);
+    await first.finishAuth(codeOf(person));
 
     const transport = new StreamableHTTPClientTransport(url(), { authProvider: person });
     await client.connect(transport as Parameters<typeof client.connect>[0]);
@@ -101,7 +55,7 @@ describe('a client that knows nothing but the URL', () => {
   });
 
   test('the same with SDK 2.x', async () => {
-    const person = new Person('alice');
+    const person = personOf('alice');
     const first = new sdk2.StreamableHTTPClientTransport(url(), { authProvider: person });
     const client = new sdk2.Client({ name: 'e2e', version: '1' });
     await assert.rejects(client.connect(first), /Unauthorized|authoriz/i);
@@ -116,9 +70,9 @@ describe('a client that knows nothing but the URL', () => {
   });
 
   test('a person outside the group can log in and is refused all the same', async () => {
-    const person = new Person('bob');
+    const person = personOf('bob');
     assert.equal(await auth1(person, { serverUrl: url() }), 'REDIRECT');
-    assert.equal(await auth1(person, { serverUrl: url(), authorizationCode: person.code }), 'AUTHORIZED');
+    assert.equal(await auth1(person, { serverUrl: url(), authorizationCode: codeOf(person) }), 'AUTHORIZED');
     const response = await fetch(url(), {
       method: 'POST',
       headers: {
@@ -131,9 +85,9 @@ describe('a client that knows nothing but the URL', () => {
   });
 
   test('a refresh token gives a token that works', async () => {
-    const person = new Person('alice');
+    const person = personOf('alice');
     await auth1(person, { serverUrl: url() });
-    await auth1(person, { serverUrl: url(), authorizationCode: person.code });
+    await auth1(person, { serverUrl: url(), authorizationCode: codeOf(person) });
     const before = person.tokens();
     assert.equal(await auth1(person, { serverUrl: url() }), 'AUTHORIZED');
     assert.notEqual(person.tokens()?.access_token, before?.access_token);

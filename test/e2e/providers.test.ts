@@ -12,12 +12,12 @@ import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { auth, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
-import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
+import { auth } from '@modelcontextprotocol/sdk/client/auth.js';
 import * as sdk2 from '@modelcontextprotocol/client';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { Person } from './person.testing.ts';
 import { api, browse, ProviderServer, shapes, shared, type ShapeName } from './providers.testing.ts';
 import { installPython } from './python.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
@@ -28,38 +28,6 @@ const direct: readonly ShapeName[] = ['keycloak', 'descope'];
 const inspector = fileURLToPath(new URL('../../node_modules/.bin/mcp-inspector', import.meta.url));
 const run = promisify(execFile);
 const installed = installPython('mcp==2.3.0');
-
-/** A client that knows nothing but the URL, and a user who allows it and is logged in at the provider. */
-class Person implements OAuthClientProvider {
-  readonly redirectUrl: string;
-  readonly clientMetadata: OAuthClientProvider['clientMetadata'];
-  returned = new URLSearchParams();
-  private client: OAuthClientInformationMixed | undefined;
-  private held: OAuthTokens | undefined;
-  private verifier = '';
-
-  constructor(redirectUris: readonly string[] = ['http://127.0.0.1:33418/callback'], more: object = {}) {
-    this.redirectUrl = redirectUris[0] ?? '';
-    this.clientMetadata = {
-      client_name: 'e2e',
-      redirect_uris: [...redirectUris],
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-      token_endpoint_auth_method: 'none',
-      ...more,
-    };
-  }
-
-  clientInformation = (): OAuthClientInformationMixed | undefined => this.client;
-  saveClientInformation = (client: OAuthClientInformationMixed): void => void (this.client = client);
-  tokens = (): OAuthTokens | undefined => this.held;
-  saveTokens = (tokens: OAuthTokens): void => void (this.held = tokens);
-  saveCodeVerifier = (text: string): void => void (this.verifier = text);
-  codeVerifier = (): string => this.verifier;
-  async redirectToAuthorization(url: URL): Promise<void> {
-    this.returned = await browse(url.href, this.redirectUrl);
-  }
-}
 
 /** Calls a tool with the command line of the Inspector, which listens for the code of its login. */
 async function inspect(t: TestContext, url: string): Promise<unknown> {
@@ -155,7 +123,7 @@ describe('a client logs in', () => {
       const place = path === 'login' ? 'at the gateway, a client of' : 'at';
 
       test(`${place} ${name}, and refreshes its token (TypeScript SDK 1.x)`, async () => {
-        const person = new Person();
+        const person = new Person(browse);
         const serverUrl = `${gateway.url}/${path}/${name}`;
         assert.equal(await auth(person, { serverUrl }), 'REDIRECT');
         const authorizationCode = person.returned.get('code') ?? '';
@@ -168,7 +136,7 @@ describe('a client logs in', () => {
       });
 
       test(`${place} ${name} (TypeScript SDK 2.x)`, async () => {
-        const person = new Person();
+        const person = new Person(browse);
         const url = new URL(`${gateway.url}/${path}/${name}`);
         const first = new sdk2.StreamableHTTPClientTransport(url, { authProvider: person });
         const client = new sdk2.Client({ name: 'e2e', version: '1' });
@@ -223,7 +191,7 @@ describe('a client logs in', () => {
       'MCP Inspector': ['http://localhost:6274/oauth/callback'],
     };
     for (const [name, uris] of Object.entries(clients)) {
-      const person = new Person(uris, { client_name: name, client_uri: 'https://example.com' });
+      const person = new Person(browse, uris, { client_name: name, client_uri: 'https://example.com' });
       const serverUrl = `${gateway.url}/login/entra`;
       assert.equal(await auth(person, { serverUrl }), 'REDIRECT', name);
       const authorizationCode = person.returned.get('code') ?? '';
@@ -249,7 +217,7 @@ describe('a client logs in', () => {
   });
 
   test('and a token of one provider does not open the routes of another', async () => {
-    const person = new Person();
+    const person = new Person(browse);
     const serverUrl = `${gateway.url}/login/okta`;
     await auth(person, { serverUrl });
     await auth(person, { serverUrl, authorizationCode: person.returned.get('code') ?? '' });

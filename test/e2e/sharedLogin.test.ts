@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { auth, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
-import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
+import { auth } from '@modelcontextprotocol/sdk/client/auth.js';
 import * as sdk2 from '@modelcontextprotocol/client';
 import { openBrowser, type Browser, type Visit } from '../../apps/dev-idp/src/browser.testing.ts';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { Person } from './person.testing.ts';
 import { audience, authentication, everything, inline, node } from './stage.testing.ts';
 
 let idp: DevIdp;
@@ -135,50 +135,27 @@ const redeem = (
     }),
   );
 
-class Person implements OAuthClientProvider {
-  readonly redirectUrl = redirectUri;
-  readonly clientMetadata = {
-    client_name: 'e2e',
-    redirect_uris: [redirectUri],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
-    token_endpoint_auth_method: 'none',
-  };
-  returned = new URLSearchParams();
-  private client: OAuthClientInformationMixed | undefined;
-  private held: OAuthTokens | undefined;
-  private verifier = '';
-
-  clientInformation = (): OAuthClientInformationMixed | undefined => this.client;
-  saveClientInformation = (client: OAuthClientInformationMixed): void => void (this.client = client);
-  tokens = (): OAuthTokens | undefined => this.held;
-  saveTokens = (tokens: OAuthTokens): void => void (this.held = tokens);
-  saveCodeVerifier = (text: string): void => void (this.verifier = text);
-  codeVerifier = (): string => this.verifier;
-  async redirectToAuthorization(url: URL): Promise<void> {
-    this.returned = (await logIn(url.href)).searchParams;
-  }
-}
+const person = (): Person => new Person(async (url) => (await logIn(url)).searchParams, [redirectUri]);
 
 test('a client of SDK 1.x registers at the gateway, logs in at the provider, and refreshes its token', async () => {
-  const person = new Person();
+  const user = person();
   const serverUrl = `${gateway.url}/mcp`;
-  assert.equal(await auth(person, { serverUrl }), 'REDIRECT');
-  const authorizationCode = person.returned.get('code') ?? '';
-  assert.equal(await auth(person, { serverUrl, authorizationCode }), 'AUTHORIZED');
-  const first = person.tokens();
-  assert.equal(await auth(person, { serverUrl }), 'AUTHORIZED');
-  assert.notEqual(person.tokens()?.access_token, first?.access_token);
+  assert.equal(await auth(user, { serverUrl }), 'REDIRECT');
+  const authorizationCode = user.returned.get('code') ?? '';
+  assert.equal(await auth(user, { serverUrl, authorizationCode }), 'AUTHORIZED');
+  const first = user.tokens();
+  assert.equal(await auth(user, { serverUrl }), 'AUTHORIZED');
+  assert.notEqual(user.tokens()?.access_token, first?.access_token);
 });
 
 test('a client of SDK 2.x calls a tool after its login', async () => {
-  const person = new Person();
+  const user = person();
   const url = new URL(`${gateway.url}/mcp`);
-  const first = new sdk2.StreamableHTTPClientTransport(url, { authProvider: person });
+  const first = new sdk2.StreamableHTTPClientTransport(url, { authProvider: user });
   const client = new sdk2.Client({ name: 'e2e', version: '1' });
   await assert.rejects(client.connect(first), /Unauthorized|authoriz/i);
-  await first.finishAuth(person.returned);
-  const transport = new sdk2.StreamableHTTPClientTransport(url, { authProvider: person });
+  await first.finishAuth(user.returned);
+  const transport = new sdk2.StreamableHTTPClientTransport(url, { authProvider: user });
   await client.connect(transport);
   const { tools } = await client.listTools();
   assert.ok(tools.some(({ name }) => name === 'echo'));

@@ -19,7 +19,7 @@ const claims = z
     `these claims are set by the server: ${ownClaims.join(', ')}`,
   );
 
-/** Where well-known MCP clients take their users back, besides loopback addresses; from their documentation. */
+/** Redirect addresses of well-known MCP clients besides loopback ones, from their documentation. */
 const clientRedirectUris = [
   // Visual Studio Code
   'https://vscode.dev/redirect',

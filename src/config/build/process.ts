@@ -68,7 +68,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
   };
 }
 
-/** Those of `frontendPolicies` go before those of `config`. */
+/** Fields of `frontendPolicies` replace those of `config`. */
 function buildAccessFields({ config, frontendPolicies }: DocumentSettings): AccessFields | undefined {
   const own = config?.logging;
   const policy = frontendPolicies?.accessLog ?? frontendPolicies?.logging;

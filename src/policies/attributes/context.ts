@@ -79,7 +79,7 @@ function named(members: object | undefined): Value | undefined {
 
 /** The part of `mcp` that belongs to one call of an item. */
 export interface CallValues {
-  /** Of a tool; `unknownValue` where they are not known. */
+  /** The arguments of a tool; `unknownValue` where the gateway does not know them. */
   readonly arguments: Value;
   /** Further members of `mcp`. */
   readonly members: ReadonlyMap<string, Value>;

@@ -35,18 +35,22 @@ const proxy = (timings: Members): Declared =>
 
 const item = object({ name: text, target: text });
 
+const requestMembers: Members = {
+  method: text,
+  uri: text,
+  host: text,
+  scheme: text,
+  path: text,
+  pathAndQuery: text,
+  version: text,
+  headers: { kind: 'headers' },
+  startTime: text,
+};
+
 /** Available whenever a request is judged. */
 export const requestAttributes: Members = {
   request: object({
-    method: text,
-    uri: text,
-    host: text,
-    scheme: text,
-    path: text,
-    pathAndQuery: text,
-    version: text,
-    headers: { kind: 'headers' },
-    startTime: text,
+    ...requestMembers,
     body,
     bodyPrefix: body,
     endTime: ended,
@@ -115,15 +119,7 @@ const notLogged = absent('the audit stream records the contents of calls');
 export const endedAttributes: Members = {
   ...answerAttributes,
   request: object({
-    method: text,
-    uri: text,
-    host: text,
-    scheme: text,
-    path: text,
-    pathAndQuery: text,
-    version: text,
-    headers: { kind: 'headers' },
-    startTime: text,
+    ...requestMembers,
     endTime: text,
     body,
     bodyPrefix: body,

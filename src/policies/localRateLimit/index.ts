@@ -61,7 +61,7 @@ function countRequests(
   };
 }
 
-/** One limit that uses of MCP items draw from. */
+/** A limit of the uses of MCP items. */
 function countCalls(
   numbered: Numbered,
   counter: TokenStore,
