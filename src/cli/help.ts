@@ -36,7 +36,7 @@ ${exitCodes}`;
 }
 
 export const commonFlags: Readonly<Record<string, Flag>> = {
-  version: { type: 'boolean', short: 'V', help: 'print the version' },
+  version: { type: 'boolean', short: 'V', help: 'print the version; as JSON with --json' },
   help: { type: 'boolean', short: 'h', help: 'print this help' },
 };
 

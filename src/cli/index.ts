@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   idp: async () => (await import('./idp.ts')).idp,
   controller: async () => (await import('./controller.ts')).controller,
   proxy: async () => (await import('./proxy.ts')).proxy,
+  completion: async () => (await import('./completion.ts')).completion(everyCommand),
 };
 
 function realTerminal(tethered: boolean): Terminal {
@@ -58,6 +59,11 @@ export async function main(
 }
 
 async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
+  if (args.length === 2 && args.includes('--json') && (args.includes('--version') || args.includes('-V'))) {
+    const said = { name: 'portcullis', version: version(), node: process.version };
+    terminal.out(`${JSON.stringify(said)}\n`);
+    return exitCode.ok;
+  }
   const [first, ...others] = args;
   const named = first !== undefined && !first.startsWith('-');
   const name = named ? first : 'run';
