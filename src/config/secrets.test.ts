@@ -73,6 +73,11 @@ const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export
   type: 'pkcs8',
   format: 'pem',
 }) as string;
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey.export({
+  type: 'pkcs8',
+  format: 'pem',
+}) as string;
+const googleAccount = JSON.stringify({ type: 'service_account', client_email: 'a@b', private_key: rsa });
 const discovery = '{"issuer":"https://i.test"}';
 const keySet = '{"keys":[{"kty":"oct","k":"c3dvcmRmaXNo"}]}';
 
@@ -210,6 +215,10 @@ const samples: Readonly<Record<string, Sample>> = {
       },
     }),
     value: authority().cert,
+  },
+  'gcp.credential': {
+    document: policy('backendAuth', { gcp: { credential: '$SECRET' } }),
+    value: googleAccount,
   },
   'source.expression': {
     document: policy('backendAuth', {

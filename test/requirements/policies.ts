@@ -284,6 +284,15 @@ export const policies: readonly Requirement[] = [
         'a key may go into another header, a cookie or the query, where the client has no say',
       ],
     ],
+    [
+      'gcp',
+      'the backend gets a token of Google Cloud',
+      ours('docs/policies/backendAuth.md'),
+      [
+        'src/proxy/forward/gcpCredentials.test.ts',
+        'a service account gets one access token for all callers, in place of their own tokens',
+      ],
+    ],
   ]),
   ...area('retry', [
     [

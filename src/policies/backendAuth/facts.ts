@@ -4,6 +4,7 @@ import type { TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { notBoth, someOf } from '../fields/crdRules.ts';
+import { gcp, type GcpSettings } from './gcpSchema.ts';
 import { jwtSign, type JwtSignSettings } from './jwtSignSchema.ts';
 import {
   clientCredentials,
@@ -22,7 +23,8 @@ export type BackendCredential =
   | JwtSignSettings
   | TokenExchangeSettings
   | CrossAppAccessSettings
-  | ClientCredentialsSettings;
+  | ClientCredentialsSettings
+  | GcpSettings;
 
 const place = credentialLocation(
   'Where it is put; `Authorization: Bearer …` where this is left out.',
@@ -38,7 +40,7 @@ const keyShape = z.union([
 ]);
 
 /** Credentials that are made for a request. */
-const issuedKinds = ['jwtSign', 'oauthTokenExchange', 'crossAppAccess', 'clientCredentials'] as const;
+const issuedKinds = ['jwtSign', 'oauthTokenExchange', 'crossAppAccess', 'clientCredentials', 'gcp'] as const;
 /** At most one of them stands there; `credentials` may stand beside it. */
 const mainKinds = ['key', 'passthrough', ...issuedKinds] as const;
 
@@ -54,7 +56,7 @@ export const backendAuthSchema = z
       .strictObject({ location: place.optional() })
       .meta({ description: 'Sends on the token that jwtAuth or mcpAuthentication verified.' })
       .optional(),
-    gcp: notBuilt('tokens of Google Cloud'),
+    gcp: gcp.optional(),
     aws: notBuilt('signatures of AWS'),
     azure: notBuilt('tokens of Azure'),
     copilot: notBuilt('tokens of GitHub Copilot'),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
 import { IssuedTokens } from './issuedTokens.ts';
-import type { IssuedToken } from './tokenEndpoint.ts';
+import type { IssuedToken } from './tokenServer.ts';
 
 /** A JSON Web Token that ends at this time, in milliseconds. */
 const jwt = (end: number): string =>

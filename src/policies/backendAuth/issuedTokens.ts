@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GatewayError } from '../../errors.ts';
 import { expiryOf } from './claims.ts';
 import type { CacheSettings } from './oauthSchema.ts';
-import type { IssuedToken } from './tokenEndpoint.ts';
+import type { IssuedToken } from './tokenServer.ts';
 
 /** Tokens that are being asked for at a time, by one policy. */
 const mostPending = 1_024;

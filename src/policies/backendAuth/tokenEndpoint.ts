@@ -1,45 +1,37 @@
 import { createHash, randomUUID, X509Certificate, type KeyObject } from 'node:crypto';
-import { GatewayError } from '../../errors.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
-import { valuePattern } from '../fields/httpText.ts';
-import type { Host, HostAnswer, PolicyTools } from '../policy.ts';
+import type { PolicyTools } from '../policy.ts';
 import { WatchedText } from '../text/watchedText.ts';
 import type { TextSource } from '../text/schema.ts';
 import type { ClientAuth, TokenEndpointSettings } from './oauthSchema.ts';
 import { readSecret } from './secretText.ts';
 import { signingKeyOf, signToken } from './signToken.ts';
+import { TokenServer, type IssuedToken } from './tokenServer.ts';
 
-/** A token that an authorization server issued. */
-export interface IssuedToken {
-  readonly token: string;
-  /** Milliseconds since the epoch; undefined where the response does not say. */
-  readonly expiresAt: number | undefined;
+/** The wanted part of the response, and the owner of the grant: the user where absent. */
+export interface TokenWish {
+  readonly field?: 'access_token' | 'id_token';
+  readonly grantOf?: 'user' | 'gateway';
 }
 
-/** Bytes of a response; tokens have a few thousand. */
-const mostResponseBytes = 262_144;
-const timeoutMs = 10_000;
 /** Milliseconds that an assertion of the gateway is valid. */
 const assertionMs = 60_000;
-const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
-
-/** A call that several requests wait for ends with none of them. */
-const nobody = { onClose: () => undefined };
+export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /** Asks one token endpoint (RFC 6749 §3.2) for tokens. */
 export class TokenEndpoint {
-  private readonly settings: TokenEndpointSettings;
-  private readonly host: Host;
+  private readonly path: string;
+  private readonly server: TokenServer;
   private readonly now: () => number;
   private readonly client: ClientProof | undefined;
 
   /** @throws Error where a text of the settings cannot be used */
   constructor(settings: TokenEndpointSettings, tools: PolicyTools) {
-    this.settings = settings;
-    const { host, port, tls, clientAuth } = settings;
-    this.host = tools.hosts.use({ host, port, ...(tls === undefined ? {} : { tls }) });
+    const { path, clientAuth } = settings;
+    this.path = path;
+    this.server = new TokenServer(settings, tools);
     this.now = tools.now;
-    this.client = clientAuth && new ClientProof(clientAuth, this.url, tools);
+    this.client = clientAuth && new ClientProof(clientAuth, this.server.urlOf(path), tools);
   }
 
   /** The reason why no token can be asked for; undefined if there is none. */
@@ -47,18 +39,14 @@ export class TokenEndpoint {
     return this.client?.problem;
   }
 
-  private get url(): string {
-    const { host, port, tls, path } = this.settings;
-    const shown = host.includes(':') ? `[${host}]` : host;
-    const usual = tls === undefined ? 80 : 443;
-    return `${tls === undefined ? 'http' : 'https'}://${shown}${port === usual ? '' : `:${String(port)}`}${path}`;
-  }
-
   /**
    * @param parameters of the request, the client's proof aside
-   * @throws GatewayError backend_login_required where the server refuses the grant, backend_auth_failed otherwise
+   * @throws GatewayError backend_login_required where the server refuses the grant of a user, backend_auth_failed otherwise
    */
-  async ask(parameters: readonly (readonly [string, string])[]): Promise<IssuedToken> {
+  async ask(
+    parameters: readonly (readonly [string, string])[],
+    { field, grantOf = 'user' }: TokenWish = {},
+  ): Promise<IssuedToken> {
     const form = new URLSearchParams();
     for (const [name, value] of parameters) form.append(name, value);
     const headers: [string, string][] = [
@@ -66,76 +54,14 @@ export class TokenEndpoint {
       ['accept', 'application/json'],
     ];
     this.client?.prove(form, headers, this.now());
-    const { path } = this.settings;
+    const { path: target, server } = this;
     const body = Buffer.from(form.toString());
-    let answer: HostAnswer;
-    try {
-      answer = await this.host.ask(
-        {
-          method: 'POST',
-          target: path,
-          headers,
-          body,
-          timeoutMs,
-          maxBodyBytes: mostResponseBytes,
-          // A grant may be good once.
-          repeatable: false,
-        },
-        nobody,
-      );
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      throw this.failed(`${error.code}${error.detail === undefined ? '' : `: ${error.detail}`}`, error);
-    }
-    return this.read(answer);
+    const answer = await server.ask({ method: 'POST', target, headers, body, grantOf });
+    return server.issued(target, answer.body, field);
   }
 
   close(): void {
     this.client?.close();
-  }
-
-  private read({ status, body }: HostAnswer): IssuedToken {
-    const said = jsonObject(body);
-    if (status !== 200) {
-      const error = shown(said?.['error']);
-      const description = shown(said?.['error_description']);
-      const detail = `status ${String(status)}${error === '' ? '' : `, ${error}`}${description === '' ? '' : `: ${description}`}`;
-      // RFC 6749 §5.2: the grant is the user's, and a new login gives another one.
-      if (status < 500 && (error === 'invalid_grant' || error === 'invalid_token'))
-        throw new GatewayError('backend_login_required', { detail: `${this.url}: ${detail}` });
-      throw this.failed(detail);
-    }
-    const token = said?.['access_token'];
-    const lifetime = said?.['expires_in'];
-    if (typeof token !== 'string' || token === '') throw this.failed('the response has no access_token');
-    if (!valuePattern.test(token)) throw this.failed('the access_token cannot stand in a header');
-    const seconds = typeof lifetime === 'string' ? Number(lifetime) : lifetime;
-    return {
-      token,
-      expiresAt:
-        typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0
-          ? this.now() + seconds * 1_000
-          : undefined,
-    };
-  }
-
-  private failed(detail: string, cause?: unknown): GatewayError {
-    return new GatewayError('backend_auth_failed', { detail: `${this.url}: ${detail}`, cause });
-  }
-}
-
-/** Texts of the server go into the log: cut, and without what could begin a line. */
-const shown = (value: unknown): string =>
-  typeof value === 'string' ? value.slice(0, 200).replaceAll(/[^\x20-\x7e]/g, '?') : '';
-
-function jsonObject(body: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
   }
 }
 

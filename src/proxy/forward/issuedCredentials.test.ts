@@ -11,56 +11,14 @@ import {
   thumbprintOf,
   type IssuerOptions,
 } from '../../policies/backendAuth/authorizationServer.testing.ts';
-import { policySchemas } from '../../policies/index.ts';
 import { authority } from '../certificates.testing.ts';
-import { TestPlane } from '../dataPlane.testing.ts';
-import { ok, RawBackend } from '../wire.testing.ts';
-
-interface Stage {
-  readonly plane: TestPlane;
-  /** Sends a request; the status, and the fields that the backend got with it. */
-  ask(headers?: Record<string, string>): Promise<{ status: number; body: string; got: Headers | undefined }>;
-}
-
-/** A gateway with one route, whose backend remembers the fields of its requests. */
-async function stage(t: TestContext, backendAuth: object): Promise<Stage> {
-  let got: Headers | undefined;
-  const backend = await RawBackend.start({
-    onRequest: (request, connection) => {
-      got = new Headers();
-      for (const [name, value] of request.lines) got.append(name, value);
-      connection.send(ok('fine'));
-    },
-  });
-  const settings = policySchemas.backendAuth.parse(backendAuth);
-  const plane = await TestPlane.start({
-    routes: [{ to: backend.port, policies: { backendAuth: settings } }],
-  });
-  t.after(() => {
-    plane.close();
-    return backend.close();
-  });
-  return {
-    plane,
-    async ask(headers = {}) {
-      got = undefined;
-      const response = await fetch(`http://127.0.0.1:${String(plane.port)}/`, { headers });
-      return { status: response.status, body: await response.text(), got };
-    },
-  };
-}
+import { stage, tokenOf } from './credentialStage.testing.ts';
 
 async function issuer(t: TestContext, options: IssuerOptions = {}): Promise<AuthorizationServer> {
   const server = await AuthorizationServer.start(options);
   t.after(() => server.close());
   return server;
 }
-
-const tokenOf = (got: Headers | undefined): string => {
-  const value = got?.get('authorization') ?? '';
-  assert.match(value, /^Bearer ./);
-  return value.slice('Bearer '.length);
-};
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
