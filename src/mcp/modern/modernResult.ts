@@ -6,6 +6,7 @@ import { addition } from '../json/objectMembers.ts';
 import { methodMembers } from '../json/ownMessage.ts';
 import { splice, type Edit } from '../json/scan.ts';
 import { modernErrors } from '../messages/eras.ts';
+import { KeptLists } from './keptLists.ts';
 
 /** Methods whose results say how long they may be kept (MCP 2026-07-28, "Caching"). */
 const cacheable: ReadonlySet<string> = new Set([
@@ -46,13 +47,19 @@ export function modernResponse(
   idText: string,
   isPrivate: boolean,
 ): ModernResponse {
+  const isList = method.endsWith('/list');
+  const kept = isList ? lists.find(text, method, idText, isPrivate) : undefined;
+  if (kept !== undefined) return { text: kept, status: 200 };
   const response = readEnvelope(text);
   if (typeof response === 'string') return { text, status: 200 };
   const id: Edit = { ...response.idSpan, replacement: idText };
   if (response.isError) return modernError(response, method, id);
-  return { text: splice(text, [id, ...resultEdits(response, method, isPrivate)]), status: 200 };
+  const made = splice(text, [id, ...resultEdits(response, method, isPrivate)]);
+  if (isList) lists.keep(text, made, method, idText, isPrivate);
+  return { text: made, status: 200 };
 }
 
+const lists = new KeptLists();
 const listMembers = ['resultType', 'inputRequests', 'ttlMs', 'cacheScope'];
 
 function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolean): Edit[] {
