@@ -220,6 +220,13 @@ const samples: Readonly<Record<string, Sample>> = {
     document: policy('backendAuth', { gcp: { credential: '$SECRET' } }),
     value: googleAccount,
   },
+  'azure.explicitConfig.clientSecret.client_secret': {
+    document: policy('backendAuth', {
+      azure: {
+        explicitConfig: { clientSecret: { tenant_id: 't', client_id: 'c', client_secret: '$SECRET' } },
+      },
+    }),
+  },
   'source.expression': {
     document: policy('backendAuth', {
       oauthTokenExchange: {

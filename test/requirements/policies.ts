@@ -285,6 +285,15 @@ export const policies: readonly Requirement[] = [
       ],
     ],
     [
+      'azure',
+      'the backend gets a token of Azure',
+      ours('docs/policies/backendAuth.md'),
+      [
+        'src/proxy/forward/azureCredentials.test.ts',
+        'an application with a secret gets one token for all callers, in place of their own tokens',
+      ],
+    ],
+    [
       'gcp',
       'the backend gets a token of Google Cloud',
       ours('docs/policies/backendAuth.md'),

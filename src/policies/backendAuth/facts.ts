@@ -4,6 +4,7 @@ import type { TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { notBoth, someOf } from '../fields/crdRules.ts';
+import { azure, type AzureSettings } from './azureSchema.ts';
 import { gcp, type GcpSettings } from './gcpSchema.ts';
 import { jwtSign, type JwtSignSettings } from './jwtSignSchema.ts';
 import {
@@ -24,7 +25,8 @@ export type BackendCredential =
   | TokenExchangeSettings
   | CrossAppAccessSettings
   | ClientCredentialsSettings
-  | GcpSettings;
+  | GcpSettings
+  | AzureSettings;
 
 const place = credentialLocation(
   'Where it is put; `Authorization: Bearer …` where this is left out.',
@@ -40,7 +42,14 @@ const keyShape = z.union([
 ]);
 
 /** Credentials that are made for a request. */
-const issuedKinds = ['jwtSign', 'oauthTokenExchange', 'crossAppAccess', 'clientCredentials', 'gcp'] as const;
+const issuedKinds = [
+  'jwtSign',
+  'oauthTokenExchange',
+  'crossAppAccess',
+  'clientCredentials',
+  'gcp',
+  'azure',
+] as const;
 /** At most one of them stands there; `credentials` may stand beside it. */
 const mainKinds = ['key', 'passthrough', ...issuedKinds] as const;
 
@@ -58,7 +67,7 @@ export const backendAuthSchema = z
       .optional(),
     gcp: gcp.optional(),
     aws: notBuilt('signatures of AWS'),
-    azure: notBuilt('tokens of Azure'),
+    azure: azure.optional(),
     copilot: notBuilt('tokens of GitHub Copilot'),
     jwtSign: jwtSign.optional(),
     oauthTokenExchange: oauthTokenExchange.optional(),

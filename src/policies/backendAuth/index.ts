@@ -3,6 +3,7 @@ import { rememberSecrets } from '../../telemetry/index.ts';
 import { WatchedText } from '../text/watchedText.ts';
 import { placeOf } from './place.ts';
 import { backendAuthSchema, type BackendAuthSettings, type BackendCredential } from './facts.ts';
+import { azureSender } from './azure.ts';
 import { gcpSender } from './gcp.ts';
 import { jwtSignSender } from './jwtSign.ts';
 import { readSecret } from './secretText.ts';
@@ -47,6 +48,7 @@ const kinds: { readonly [Kind in BackendCredential['kind']]: SenderOf<Kind> } = 
   crossAppAccess: crossAppAccessSender,
   clientCredentials: clientCredentialsSender,
   gcp: gcpSender,
+  azure: azureSender,
 };
 
 type Of<Kind> = Extract<BackendCredential, { readonly kind: Kind }>;
