@@ -4,6 +4,8 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { crdFiles } from '../scripts/crds/index.ts';
 import { structural } from '../scripts/crds/structural.ts';
+import { requestPolicies, schemaOf } from '../src/controller/translate/policyKinds.ts';
+import { factsOf } from '../src/policies/facts.ts';
 
 const of = (schema: z.ZodType): unknown => structural(z.toJSONSchema(schema, { target: 'openapi-3.0' }));
 
@@ -43,4 +45,43 @@ test('no CRD has fields beside additional ones, which the server would refuse', 
     Object.values(value).forEach(visit);
   };
   for (const { render } of crdFiles) visit(parse(render()));
+});
+
+/** The names of all fields below a schema that a user may write, in every form that it has. */
+function fieldsBelow(schema: unknown, path: string, found: Set<string>): void {
+  if (typeof schema !== 'object' || schema === null) return;
+  const { properties, items, anyOf } = schema as Record<string, unknown>;
+  for (const [name, value] of Object.entries((properties as object | undefined) ?? {})) {
+    if ((value as { not?: unknown }).not !== undefined) continue;
+    found.add(`${path}.${name}`);
+    fieldsBelow(value, `${path}.${name}`, found);
+  }
+  fieldsBelow(items, `${path}.*`, found);
+  if (Array.isArray(anyOf)) for (const one of anyOf) fieldsBelow(one, path, found);
+}
+
+test('GatewayPolicies have every field of a policy in all of its forms, but those that a cluster refuses', () => {
+  const file = crdFiles.find(({ path }) => path.includes('gatewaypolicies'));
+  const inCluster = new Set<string>();
+  const crd = parse(file?.render() ?? '') as {
+    spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: object } } } }[] };
+  };
+  fieldsBelow(crd.spec.versions[0]?.schema.openAPIV3Schema.properties.spec, '', inCluster);
+  const missing = requestPolicies.flatMap((name) => {
+    const { clusterForms = [], notInCluster = [] } = factsOf(name) ?? {};
+    const inFile = new Set<string>();
+    fieldsBelow(
+      z.toJSONSchema(schemaOf(name) as z.ZodType, { target: 'openapi-3.0', io: 'input' }),
+      `.policies.${name}`,
+      inFile,
+    );
+    const refused = [
+      ...notInCluster.map((field) => `.policies.${name}.${field}`),
+      ...clusterForms.map(({ path }) => `.policies.${name}${path === '' ? '' : `.${path}`}`),
+    ];
+    return [...inFile].filter(
+      (field) => !inCluster.has(field) && !refused.some((at) => field === at || field.startsWith(`${at}.`)),
+    );
+  });
+  assert.deepEqual(missing, []);
 });

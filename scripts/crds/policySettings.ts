@@ -90,11 +90,20 @@ function branch(schema: Schema, path: readonly string[]): Schema {
   const types = branches.map(({ type }) => type);
   // The one union that CRDs know.
   if (types.join() === 'integer,string') return schema;
-  const chosen = ['array', 'object']
-    .map((type) => branches.find((one) => one['type'] === type))
-    .find(Boolean);
+  const chosen =
+    branches.find(({ type }) => type === 'array') ?? merged(branches.filter(({ type }) => type === 'object'));
   if (chosen === undefined) throw new Error(`${path.join('.')}: none of the branches can be said in a CRD`);
   return { ...chosen, ...others };
+}
+
+/** One map with the fields of several. `settingsRules` says which of the fields go together. */
+function merged([first, ...more]: readonly Schema[]): Schema | undefined {
+  if (first === undefined || more.length === 0) return first;
+  const fields = [first, ...more].flatMap(({ properties }) =>
+    isSchema(properties) ? Object.entries(properties) : [],
+  );
+  const built = fields.filter(([, value]) => isSchema(value) && !refused(value));
+  return { ...withoutRequired(first), properties: Object.fromEntries(built) };
 }
 
 /** Fields that the file requires may stand elsewhere. */

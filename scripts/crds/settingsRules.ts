@@ -17,6 +17,7 @@ function rulesAt([policy = '', ...path]: readonly string[], fields: string): rea
 const byFields: Readonly<Record<string, readonly CrdRule[]>> = {
   'header,cookie': [oneOf('header', 'cookie')],
   'header,cookie,queryParameter': [oneOf('header', 'cookie', 'queryParameter')],
+  'expression,header,cookie,queryParameter': [oneOf('expression', 'header', 'cookie', 'queryParameter')],
   'full,prefix': [oneOf('full', 'prefix')],
   'full,host,port': [oneOf('full', 'host', 'port')],
 };

@@ -58,8 +58,12 @@ const wrong: Readonly<Record<string, object>> = {
   'providers and an issuer': about({
     jwtAuth: { issuer: 'a', providers: [{ issuer: 'a', jwks: { configMap: 'a' } }] },
   }),
-  'a token in the URL': about({
-    jwtAuth: { issuer: 'a', jwks: { configMap: 'a' }, location: { queryParameter: { name: 'a' } } },
+  'a token at two places': about({
+    jwtAuth: {
+      issuer: 'a',
+      jwks: { configMap: 'a' },
+      location: { queryParameter: { name: 'a' }, cookie: { name: 'a' } },
+    },
   }),
   'a file of passwords': about({ basicAuth: { htpasswd: { file: '/etc/passwd' } } }),
   'a key that everybody can read': about({ apiKey: { keys: [{ key: 'open sesame' }] } }),
@@ -93,6 +97,16 @@ const right: Readonly<Record<string, object>> = {
   'what only filters name': {
     policies: { cors: { allowOrigins: ['https://a.example.com'], maxAge: '10m' } },
   },
+  'a token in the URL': about({
+    jwtAuth: { issuer: 'a', jwks: { configMap: 'keys' }, location: { queryParameter: { name: 'a' } } },
+  }),
+  'a token that an expression finds': about({
+    jwtAuth: {
+      issuer: 'a',
+      jwks: { configMap: 'keys' },
+      location: { expression: 'request.headers["x-token"]' },
+    },
+  }),
   'everything for requests': about({
     timeout: { requestTimeout: '1m30s', backendRequestTimeout: '500ms' },
     cors: {
