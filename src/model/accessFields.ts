@@ -30,6 +30,7 @@ export const accessFieldNames = {
     'expressionLimit',
     'fault',
     'headersLeftOut',
+    'login',
     'mcp.errorCode',
     'mcp.method',
     'mcp.outcome',
