@@ -64,6 +64,7 @@ case $part in
     cp -R bin schema package.json LICENSE "$folder/app/"
     # Types are a matter of `npm run check`.
     node_modules/.bin/tsc -p tsconfig.build.json --outDir "$folder/app/dist" --noCheck --declaration false --sourceMap false
+    node_modules/.bin/vite build ui --logLevel warn --outDir "$folder/app/ui/dist"
     packages --workspaces=false
     ;;
   echo)

@@ -18,6 +18,7 @@ const steps: readonly Step[] = [
   { name: 'format', command: [binary('prettier'), '--check', '--log-level', 'warn', '.'] },
   { name: 'lint', command: [binary('oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'types', command: [binary('tsc'), '-p', '.'] },
+  { name: 'types of ui', command: [binary('tsc'), '-p', 'ui'] },
   {
     name: 'rooms',
     command: [

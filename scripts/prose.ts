@@ -31,7 +31,10 @@ const comments = { passages: commentsOf, weight: (text: string) => Number(isHead
 const sentences = { passages: sentencesOf, weight: excess };
 
 const kinds: Readonly<Record<string, Kind>> = {
-  'headless comments in src and apps': { ...comments, files: ['src/**/*.ts', 'apps/*/src/**/*.ts'] },
+  'headless comments in src and apps': {
+    ...comments,
+    files: ['src/**/*.ts', 'apps/*/src/**/*.ts', 'ui/**/*.{ts,tsx}'],
+  },
   'headless comments elsewhere': {
     ...comments,
     files: ['scripts/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'],
@@ -39,7 +42,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   'headless test names': {
     passages: testNamesOf,
     weight: (text) => Number(isHeadless(text)),
-    files: ['{src,apps,test}/**/*.{test,cluster,node,guide}.ts'],
+    files: ['{src,apps,test,ui}/**/*.{test,cluster,node,guide}.ts'],
   },
   'log messages that do not begin with the event': {
     passages: logMessagesOf,

@@ -127,6 +127,7 @@ class Assembly implements Gateway {
         log,
         metrics,
         expose: () => plane.expose(),
+        consoleFolder: new URL('../ui/dist/', import.meta.url),
         inherited: inheritance?.admin,
       });
       for (const [key, handle] of inheritance?.admin ?? []) if (!this.admin.handles.has(key)) handle.close();

@@ -59,7 +59,12 @@ test('every package is pinned and has a hash, and none comes from elsewhere than
     assert.equal(resolved, undefined, `${place}: install with --omit-lockfile-registry-resolved`);
     assert.match(version ?? '', /^\d+\.\d+\.\d+/, place);
   }
-  for (const path of ['package.json', 'apps/echo/package.json', 'apps/dev-idp/package.json']) {
+  for (const path of [
+    'package.json',
+    'apps/echo/package.json',
+    'apps/dev-idp/package.json',
+    'ui/package.json',
+  ]) {
     const { dependencies = {}, devDependencies = {} } = json(path) as Manifest;
     for (const [name, range] of Object.entries({ ...dependencies, ...devDependencies }))
       assert.match(range, /^(?:npm:[@\w/.-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/, `${path}: ${name}`);

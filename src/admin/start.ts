@@ -4,6 +4,7 @@ import type { SocketHandle } from '../proxy/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { serve, text } from './answer.ts';
 import type { AdminViews } from './contract.ts';
+import { createConsole } from './console/index.ts';
 import { refusal, refusedChange } from './guard.ts';
 import { EventStreams } from './eventStream.ts';
 import { openServer, type OpenServer } from './listen.ts';
@@ -19,6 +20,8 @@ export interface AdminOptions {
   readonly metrics: Metrics;
   /** The answer of /metrics; that of `metrics` alone unless given. */
   readonly expose?: () => Promise<string>;
+  /** The built files of the console; absent: the admin port has no console. */
+  readonly consoleFolder?: URL;
   /** Sockets of the program before this one, as its `handles` had them; where there was one, `openRest` is due. */
   readonly inherited?: Admin['handles'] | undefined;
 }
@@ -42,6 +45,8 @@ export interface Admin {
   close(): Promise<void>;
 }
 
+type Handler = ReturnType<typeof serve>;
+
 const purposes = ['admin', 'stats', 'readiness'] as const;
 type Purpose = (typeof purposes)[number];
 
@@ -57,15 +62,25 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   const streams = new EventStreams();
   /** This program removes the file of the secret at its end. */
   let ownsSecret = false;
-  const pages: Readonly<Record<Purpose, ReturnType<typeof serve>>> = {
-    admin: serve(
-      adminPages(views, streams),
-      log,
-      (request) => {
-        const refused = refusal(request, configuredHost);
-        return refused === undefined ? refusedChange(request, { secret, log }) : text(403, refused);
-      },
-      views.acted?.bind(views),
+  const console = options.consoleFolder === undefined ? undefined : createConsole(options.consoleFolder, log);
+  /** Requests of other sites get the refusal of the other pages. */
+  const withConsole =
+    (rest: Handler): Handler =>
+    async (request, response) => {
+      const own = console !== undefined && refusal(request, configuredHost) === undefined;
+      if (!own || !(await console.serve(request, response))) await rest(request, response);
+    };
+  const pages: Readonly<Record<Purpose, Handler>> = {
+    admin: withConsole(
+      serve(
+        adminPages(views, streams),
+        log,
+        (request) => {
+          const refused = refusal(request, configuredHost);
+          return refused === undefined ? refusedChange(request, { secret, log }) : text(403, refused);
+        },
+        views.acted?.bind(views),
+      ),
     ),
     stats: serve(statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log),
     readiness: serve(readinessPages(views), log),

@@ -14,7 +14,7 @@ export const boundedFetch =
     onSend();
     const response = await fetch(url, {
       ...options,
-      body: options.body ?? null,
+      body: (options.body ?? null) as NonNullable<RequestInit['body']> | null,
       redirect: 'manual',
       signal: signal === undefined ? ended : AbortSignal.any([ended, signal]),
     });

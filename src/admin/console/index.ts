@@ -1,0 +1,1 @@
+export { createConsole, type Console } from './console.ts';

@@ -1,0 +1,11 @@
+import type { ComponentType } from 'react';
+import { TrafficPage } from './traffic/TrafficPage.tsx';
+
+interface Page {
+  readonly path: string;
+  readonly name: string;
+  readonly view: ComponentType;
+}
+
+/** The pages of the console, in the order of the menu. The first page is part of the first load. */
+export const pages: readonly Page[] = [{ path: '/', name: 'Traffic', view: TrafficPage }];

@@ -1,0 +1,54 @@
+import { Stack } from '@mantine/core';
+import { useTargets } from '../api/queries.ts';
+import type { Target } from '../api/types.ts';
+import { Loaded } from '../parts/Loaded.tsx';
+import { Tag } from '../parts/Tag.tsx';
+import { ago } from '../parts/time.ts';
+import { stateTone } from './SessionsPanel.tsx';
+
+/** The MCP servers of all routes, with the last lines that they wrote to their standard error. */
+export function TargetsPanel() {
+  return (
+    <Loaded query={useTargets()} doing="Reading the targets">
+      {(targets) =>
+        targets.length === 0 ? (
+          <p className="quiet">The configuration has no MCP server.</p>
+        ) : (
+          <Stack gap="sm">
+            {targets.map((target) => (
+              <TargetView key={`${target.route} ${target.name}`} target={target} />
+            ))}
+          </Stack>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function TargetView({ target }: { target: Target }) {
+  const { route, name, kind, state, since, problem, restarts, stderr } = target;
+  const counts = (['tools', 'prompts', 'resources'] as const)
+    .filter((each) => target[each] !== undefined)
+    .map((each) => `${target[each] ?? 0} ${each}`)
+    .join(', ');
+  return (
+    <section className="panel" aria-label={`Target ${name}`}>
+      <strong>{name}</strong> <Tag tone={stateTone(state)}>{state}</Tag>{' '}
+      <span className="quiet">
+        {kind} of route {route}
+        {since !== undefined && `, ${ago(since)}`}
+        {restarts !== undefined && `, ${restarts} restarts`}
+        {counts !== '' && `, ${counts}`}
+      </span>
+      {problem !== undefined && <p className="wrap">{problem}</p>}
+      {stderr.length > 0 && (
+        <details>
+          <summary>Standard error, the last {stderr.length} lines</summary>
+          <pre className="lines" tabIndex={0} aria-label={`Standard error of ${name}`}>
+            {stderr.join('\n')}
+          </pre>
+        </details>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,66 @@
+import { Drawer, Stack } from '@mantine/core';
+import type { RequestRecord } from '../api/types.ts';
+import { Note } from '../parts/Note.tsx';
+import { clock, shortMs } from '../parts/time.ts';
+import { DecisionTree } from './DecisionTree.tsx';
+import { mcpText } from './outcome.ts';
+
+/** Why a request ended as it did. */
+export function WhyDrawer({ record, onClose }: { record: RequestRecord | undefined; onClose: () => void }) {
+  return (
+    <Drawer
+      opened={record !== undefined}
+      onClose={onClose}
+      position="right"
+      size="lg"
+      title="Why"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {record !== undefined && (
+        <Stack gap="sm">
+          <div className="wrap">
+            <strong>
+              {record.method} {record.path}
+            </strong>
+            <div className="quiet">{mcpText(record)}</div>
+          </div>
+          {record.decision === undefined ? (
+            <Note tone="warn">The decision about this request was too long to be recorded.</Note>
+          ) : (
+            <DecisionTree decision={record.decision} />
+          )}
+          <Facts record={record} />
+        </Stack>
+      )}
+    </Drawer>
+  );
+}
+
+function Facts({ record }: { record: RequestRecord }) {
+  const facts: readonly (readonly [string, string | number | undefined])[] = [
+    ['time', clock(record.time)],
+    ['duration', shortMs(record.durationMs)],
+    ['status', record.status],
+    ['host', record.host],
+    ['client', record.client],
+    ['request id', record.requestId],
+    ['trace', record.traceparent],
+    ['request bytes', record.requestBytes],
+    ['response bytes', record.responseBytes],
+    ...Object.entries(record.extra ?? {}),
+  ];
+  return (
+    <table className="grid">
+      <tbody>
+        {facts
+          .filter(([, value]) => value !== undefined)
+          .map(([name, value]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td className="mono wrap">{value}</td>
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  );
+}
