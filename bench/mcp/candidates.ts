@@ -111,6 +111,15 @@ export const candidates: readonly McpCandidate[] = [
     start: (setting) => startSupergateway(setting, 'info'),
   },
   overHttp('portcullis-http', 'one server over HTTP', '/one', call),
+  {
+    ...overHttp(
+      'portcullis-http-audited',
+      'one server over HTTP, and an audit stream with a chain',
+      '/one',
+      call,
+    ),
+    start: (setting) => startBeforeHttp(setting, '/one', true),
+  },
   overHttp('portcullis-http-many', 'one server over HTTP', '/one', call, many),
   overHttp('portcullis-federation', 'ten servers over HTTP with 300 tools', '/ten', callOfOne),
   overHttp('portcullis-federation-many', 'ten servers over HTTP with 300 tools', '/ten', callOfOne, many),

@@ -60,8 +60,12 @@ export async function startBeforeStdio(setting: McpSetting): Promise<RunningGate
   return { url: `http://127.0.0.1:${port}/mcp`, token: setting.token, program, beside: [] };
 }
 
-/** Portcullis in front of servers over HTTP, which share one process. */
-export async function startBeforeHttp(setting: McpSetting, path: HttpEndpoint): Promise<RunningGateway> {
+/** Portcullis in front of servers over HTTP, which share one process. @param audited keeps an audit stream with a chain */
+export async function startBeforeHttp(
+  setting: McpSetting,
+  path: HttpEndpoint,
+  audited = false,
+): Promise<RunningGateway> {
   const [port, statsPort, serverPort] = (await freePorts(3)) as [number, number, number];
   const server = startPinned(
     setting.serverCore,
@@ -71,7 +75,14 @@ export async function startBeforeHttp(setting: McpSetting, path: HttpEndpoint): 
   );
   await waitForPort(serverPort, server);
   const file = `${setting.directory}/portcullis-${port}.json`;
-  writeFileSync(file, JSON.stringify(httpConfiguration({ port, statsPort, serverPort }, setting.issuer)));
+  const audit = {
+    path: `${setting.directory}/audit-${port}.jsonl`,
+    keyFile: `${setting.directory}/audit-key`,
+  };
+  if (audited) writeFileSync(audit.keyFile, 'a key of the benchmark, and of nothing else');
+  const ports = { port, statsPort, serverPort };
+  const configuration = httpConfiguration(ports, setting.issuer, audited ? audit : undefined);
+  writeFileSync(file, JSON.stringify(configuration));
   const program = startPinned(
     setting.gatewayCore,
     [process.execPath, ...(setting.nodeOptions ?? []), launcher, '-f', file],

@@ -23,8 +23,18 @@ export interface HttpPorts {
   readonly serverPort: number;
 }
 
-/** A verified token and a rule in front of `echo-http-server.mjs`. */
-export function httpConfiguration({ port, statsPort, serverPort }: HttpPorts, issuer: TestIssuer): object {
+/** Files of an audit stream with a chain. */
+export interface AuditFiles {
+  readonly path: string;
+  readonly keyFile: string;
+}
+
+/** A verified token and a rule in front of `echo-http-server.mjs`; with an audit stream where its files are given. */
+export function httpConfiguration(
+  { port, statsPort, serverPort }: HttpPorts,
+  issuer: TestIssuer,
+  audit?: AuditFiles,
+): object {
   const routes = Object.entries(endpoints).map(([path, { targets, server, rule }]) => ({
     matches: [{ path: { exact: path } }],
     policies: {
@@ -48,7 +58,14 @@ export function httpConfiguration({ port, statsPort, serverPort }: HttpPorts, is
     ],
   }));
   return {
-    config: { adminAddr: 'off', statsAddr: `127.0.0.1:${statsPort}`, readinessAddr: 'off' },
+    config: {
+      adminAddr: 'off',
+      statsAddr: `127.0.0.1:${statsPort}`,
+      readinessAddr: 'off',
+      ...(audit && {
+        audit: { sink: { file: { path: audit.path } }, chain: { key: { file: audit.keyFile } } },
+      }),
+    },
     binds: [{ port, listeners: [{ routes }] }],
   };
 }

@@ -39,6 +39,13 @@ function mcpTargets({ mcp, sessions }: McpFigures): Target[] {
     time(`HTTP: CPU of a call, ${few} sessions`, 90, 'portcullis-http'),
     time(`HTTP: CPU of a call, ${many} sessions`, 90, 'portcullis-http-many'),
     time('HTTP: CPU of a call, modern era', 90, 'portcullis-http-modern'),
+    {
+      name: 'HTTP: CPU of a call with an audit stream with a chain, beyond one without',
+      limit: 10,
+      measured: cost(mcp, 'portcullis-http-audited') - cost(mcp, 'portcullis-http'),
+      digits: 1,
+      unit: ' us',
+    },
     share(
       `CPU of a call to one of ten targets / to the only one, ${few} sessions`,
       1.15,

@@ -67,10 +67,9 @@ export class Audit {
     const sink = openSink(settings);
     try {
       if (settings.chain !== undefined && keys !== undefined) {
-        const chain = new Chain(writer, keys);
         const { checkpointFile: file, checkpointEveryMs: everyMs } = settings.chain;
-        this.chain = chain;
-        this.checkpoints = new Checkpoints({ keys, place: () => chain.place, file, everyMs, log });
+        this.chain = new Chain(writer, keys);
+        this.checkpoints = new Checkpoints({ keys, file, everyMs, log });
       }
     } catch (error) {
       void sink.close();
@@ -87,7 +86,7 @@ export class Audit {
       },
       onWritten: (lines) => written.add({}, lines),
       onFailure: () => failures.add({}),
-      onStored: () => this.checkpoints?.due(),
+      onStored: (place) => this.checkpoints?.due(place),
       ...(pace && { pace }),
     });
     if (this.chain !== undefined)

@@ -2,8 +2,9 @@ import { GatewayError } from '../errors.ts';
 import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { SinkError, type AuditSinkPort } from './auditSink.ts';
-import type { Chain } from './chain.ts';
+import type { Chain, ChainPlace } from './chain.ts';
 import { streamLine } from './lines.ts';
+import { WaitingLines } from './waitingLines.ts';
 
 export interface AuditWriterOptions {
   readonly sink: AuditSinkPort;
@@ -15,8 +16,8 @@ export interface AuditWriterOptions {
   readonly onLost: (lines: number) => void;
   readonly onWritten: (lines: number) => void;
   readonly onFailure: () => void;
-  /** Hears of each write that the sink has stored whole. */
-  readonly onStored: () => void;
+  /** Hears of each write that the sink has stored whole, with the place of its last line. */
+  readonly onStored: (place: ChainPlace | undefined) => void;
   /** Milliseconds; tests hurry. */
   readonly pace?: Partial<Pace>;
 }
@@ -32,7 +33,7 @@ interface Pace {
 
 const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 1_500 };
 
-/** Characters of lines that wait for a sink; lines beyond them are lost and counted. */
+/** Bytes of lines that wait for a sink; lines beyond them are lost and counted. */
 const maxBacklog = 8_388_608;
 
 interface Intent {
@@ -50,12 +51,11 @@ interface Intent {
 export class AuditWriter {
   private readonly options: AuditWriterOptions;
   private readonly pace: Pace;
-  /** Lines without their closing braces, in order. */
-  private waiting: string[] = [];
-  private waitingLength = 0;
-  /** Sealed bytes that the sink has yet to store, and the number of their lines. */
+  private readonly waiting: WaitingLines;
+  /** Bytes that the sink has yet to store, the number of their lines, and the place of the last one. */
   private batch: Buffer | undefined;
   private batchLines = 0;
+  private batchPlace: ChainPlace | undefined;
   /** Numbers of lines: taken so far, and durable so far. */
   private taken = 0;
   private stored = 0;
@@ -72,13 +72,14 @@ export class AuditWriter {
   constructor(options: AuditWriterOptions) {
     this.options = options;
     this.pace = { ...defaultPace, ...options.pace };
+    this.waiting = new WaitingLines(options.chain, options.sink.maxBatch);
     process.on('exit', this.atExit);
   }
 
   /** Takes a line without its closing brace. Never throws and never waits. @returns false where it is lost */
   write(line: string): boolean {
     if (this.closed) return false;
-    if (this.waitingLength + line.length > maxBacklog) {
+    if (this.waiting.length + line.length > maxBacklog) {
       this.lose();
       return false;
     }
@@ -129,18 +130,17 @@ export class AuditWriter {
     clearTimeout(this.timer);
     clearTimeout(this.watch);
     process.off('exit', this.atExit);
-    if (this.hasMore) this.lose(this.batchLines + this.waiting.length);
+    if (this.hasMore) this.lose(this.batchLines + this.waiting.count);
     for (const { reject } of this.intents.splice(0)) reject(unavailable('the gateway is shutting down'));
     await this.options.sink.close();
   }
 
   private get hasMore(): boolean {
-    return this.batch !== undefined || this.waiting.length > 0;
+    return this.batch !== undefined || this.waiting.count > 0;
   }
 
   private push(line: string): void {
     this.waiting.push(line);
-    this.waitingLength += line.length;
     this.taken++;
   }
 
@@ -191,26 +191,14 @@ export class AuditWriter {
       }
       this.batch = undefined;
       this.succeeded(this.batchLines);
-    } while (this.intents.length > 0 || this.closing || this.waitingLength >= this.options.sink.maxBatch);
+    } while (this.intents.length > 0 || this.closing || this.waiting.hasFullPiece);
   }
 
   private nextBatch(): Buffer | undefined {
-    if (this.waiting.length === 0) return undefined;
-    const { chain, sink } = this.options;
-    let length = 0;
-    let count = 0;
-    for (const line of this.waiting) {
-      if (count > 0 && length + line.length > sink.maxBatch) break;
-      length += line.length;
-      count++;
-    }
-    const lines = count === this.waiting.length ? this.waiting : this.waiting.slice(0, count);
-    this.waiting = lines === this.waiting ? [] : this.waiting.slice(count);
-    this.waitingLength -= length;
-    this.batchLines = count;
-    let text = '';
-    for (const line of lines) text += chain === undefined ? `${line}}\n` : chain.seal(line);
-    return Buffer.from(text);
+    const piece = this.waiting.shift();
+    this.batchLines = piece?.lines ?? 0;
+    this.batchPlace = piece?.place;
+    return piece?.bytes;
   }
 
   private succeeded(lines: number): void {
@@ -226,8 +214,7 @@ export class AuditWriter {
       const done = due === -1 ? this.intents.splice(0) : this.intents.splice(0, due);
       for (const { resolve } of done) resolve();
     }
-    // A batch holds only sealed lines, and the checkpoint names the last of them.
-    if (this.batch === undefined) this.options.onStored();
+    this.options.onStored(this.batchPlace);
   }
 
   private failed(batch: Buffer, error: unknown): void {

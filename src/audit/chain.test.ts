@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Chain, ChainKeys } from './chain.ts';
 import { streamLine } from './lines.ts';
+import { sealedLine } from './lines.testing.ts';
 import { verifyFiles, type Verification } from './verify.ts';
 
 const key = Buffer.from('s'.repeat(40));
@@ -20,12 +21,12 @@ class Stream {
 
   constructor(t: TestContext, count = 12) {
     t.after(() => rmSync(this.folder, { recursive: true }));
-    for (const chain of this.chains) this.lines.push(chain.seal(streamLine('audit.start', {})));
+    for (const chain of this.chains) this.lines.push(sealedLine(chain, streamLine('audit.start', {})));
     for (let i = 0; i < count; i++)
       this.lines.push(
-        this.chains[i % 2]!.seal(`{"time":${Date.now() + i},"api.operation":"tools/call","n":${i}`),
+        sealedLine(this.chains[i % 2]!, `{"time":${Date.now() + i},"api.operation":"tools/call","n":${i}`),
       );
-    for (const chain of this.chains) this.lines.push(chain.seal(streamLine('audit.stop', {})));
+    for (const chain of this.chains) this.lines.push(sealedLine(chain, streamLine('audit.stop', {})));
   }
 
   checkpoint(): void {
@@ -153,5 +154,5 @@ function chainNamed(writer: string, epoch: string): (open: string) => string {
   const own = chain as unknown as { epoch: string; key: unknown; tail: string };
   own.tail = own.tail.replace(own.epoch, epoch);
   own.key = keys.ofEpoch(writer, epoch);
-  return (open) => chain.seal(open);
+  return (open) => sealedLine(chain, open);
 }

@@ -35,6 +35,10 @@ export class ChainKeys {
   }
 }
 
+/** Characters of a code: 32 bytes in base64url. */
+const macLength = 43;
+const separator = 0x0a;
+
 /**
  * The code of a line: it covers the line and, by the code before it, all lines since the beginning of the epoch.
  * @param before code of the previous line; empty for the first one
@@ -46,9 +50,13 @@ export const macOf = (key: KeyObject, before: string, content: string): string =
 /** The chain of one run of a writer. */
 export class Chain {
   readonly epoch = randomBytes(8).toString('hex');
+  /** Bytes that a seal adds to a line, at most. */
+  readonly maxSeal: number;
   private readonly writer: string;
   private readonly key: KeyObject;
   private readonly tail: string;
+  /** The code of the last line, and a line break. */
+  private readonly before = Buffer.alloc(macLength + 1, separator);
   private seq = 0;
   private mac = '';
 
@@ -56,14 +64,24 @@ export class Chain {
     this.writer = writer;
     this.key = keys.ofEpoch(writer, this.epoch);
     this.tail = `,"chain.writer":${JSON.stringify(writer)},"chain.epoch":"${this.epoch}","chain.seq":`;
+    this.maxSeal = this.tail.length + String(Number.MAX_SAFE_INTEGER).length + codeOf('').length + macLength;
   }
 
-  /** @param open a line without its closing brace @returns the whole line with its place and its code */
-  seal(open: string): string {
+  /**
+   * Completes a line in a buffer with its place and its code. After it there is room for `maxSeal` bytes.
+   * @param start of the line
+   * @param end of the line, which has no closing brace yet
+   * @returns the end of the whole line
+   */
+  seal(buffer: Buffer, start: number, end: number): number {
     this.seq++;
-    const content = open + this.tail + String(this.seq);
-    this.mac = macOf(this.key, this.mac, content);
-    return `${content},"chain.mac":"${this.mac}"}\n`;
+    const content = end + buffer.write(this.tail + String(this.seq), end, 'latin1');
+    const before = this.mac === '' ? this.before.subarray(macLength) : this.before;
+    // The same bytes as in `macOf`.
+    const code = createHmac('sha256', this.key).update(before).update(buffer.subarray(start, content));
+    this.mac = code.digest('base64url');
+    this.before.write(this.mac, 'latin1');
+    return content + buffer.write(codeOf(this.mac), content, 'latin1');
   }
 
   get place(): ChainPlace {
@@ -71,6 +89,9 @@ export class Chain {
     return { writer, epoch, seq, mac };
   }
 }
+
+/** The end of a line. */
+const codeOf = (mac: string): string => `,"chain.mac":"${mac}"}\n`;
 
 const sealed =
   /^(\{.*,"chain\.writer":"([\w.-]{1,64})","chain\.epoch":"([0-9a-f]{16})","chain\.seq":(\d{1,15})),"chain\.mac":"([\w-]{43})"\}$/;

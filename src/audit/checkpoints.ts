@@ -5,8 +5,6 @@ import { FileSink } from './fileSink.ts';
 
 export interface CheckpointOptions {
   readonly keys: ChainKeys;
-  /** The last line that is sealed. */
-  readonly place: () => ChainPlace;
   /** Absent: the log has the checkpoints. */
   readonly file?: string | undefined;
   readonly everyMs: number;
@@ -26,6 +24,8 @@ export class Checkpoints {
   private readonly options: CheckpointOptions;
   private readonly sink: FileSink | undefined;
   private timer: NodeJS.Timeout | undefined;
+  /** The last line that is stored. */
+  private place: ChainPlace | undefined;
   private last = 0;
   private writing: Promise<void> = Promise.resolve();
 
@@ -35,24 +35,26 @@ export class Checkpoints {
     if (options.file !== undefined) this.sink = new FileSink({ path: options.file, durable: false });
   }
 
-  /** All sealed lines are stored: a checkpoint follows within the configured time. */
-  due(): void {
+  /** Lines are stored up to this place: a checkpoint follows within the configured time. */
+  due(place: ChainPlace | undefined): void {
+    this.place = place;
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
-      this.write(this.options.place());
+      this.write();
     }, this.options.everyMs).unref();
   }
 
   /** Writes the last checkpoint. @param stored false where lines of the chain are not stored: nothing is signed then */
   async close(stored: boolean): Promise<void> {
     clearTimeout(this.timer);
-    if (stored) this.write(this.options.place());
+    if (stored) this.write();
     await this.writing;
     await this.sink?.close();
   }
 
-  private write(place: ChainPlace): void {
-    if (place.seq === this.last) return;
+  private write(): void {
+    const { place } = this;
+    if (place === undefined || place.seq === this.last) return;
     this.last = place.seq;
     const { keys, log } = this.options;
     const { writer, epoch, seq, mac } = place;

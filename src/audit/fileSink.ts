@@ -51,7 +51,7 @@ interface Opened {
  */
 export class FileSink implements AuditSinkPort {
   readonly gatherMs = 100;
-  readonly maxBatch = 1_048_576;
+  readonly maxBatch = 262_144;
   private readonly options: FileSinkOptions;
   private opened: Opened;
   /** The file ends within a line: a crash, or a full disk, kept the rest of it out. */

@@ -237,9 +237,9 @@ export interface OperationStart {
   /** The JSON-RPC id as the client wrote it. */
   readonly id?: string;
   /** The item with the name that the client used. */
-  readonly item?: { readonly kind: McpItem['kind'] | 'task'; readonly name: string };
+  readonly item?: { readonly kind: McpItem['kind'] | 'task'; readonly name: string } | undefined;
   /** JSON text. */
-  readonly arguments?: string;
+  readonly arguments?: string | undefined;
   /** Bytes of the message. */
   readonly bytes: number;
 }
@@ -248,14 +248,14 @@ export interface OperationStart {
 export interface OperationEnd {
   readonly outcome: 'ok' | 'tool_error' | 'error' | 'refused' | 'cancelled' | 'input_required';
   /** The JSON-RPC error code. */
-  readonly code?: number;
+  readonly code?: number | undefined;
   /** The code of the catalogue of errors. */
-  readonly error?: string;
+  readonly error?: string | undefined;
   /** Bytes of the response. */
-  readonly bytes?: number;
-  readonly target?: string;
+  readonly bytes?: number | undefined;
+  readonly target?: string | undefined;
   /** The rule or setting that refused the operation. */
-  readonly refusal?: ItemRefusal | string;
+  readonly refusal?: ItemRefusal | string | undefined;
 }
 
 /** An operation that the audit stream follows. Only its first end counts. */

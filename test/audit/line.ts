@@ -1,11 +1,12 @@
 /**
  * `npm run audit:line`: CPU time of one line of the audit stream, in a loop without a gateway: the shape of the arguments,
- * the line, its seal, and its bytes in batches of 50. It prints the least and the middle of seven rounds, in microseconds.
+ * the line, its seal, and its bytes. It prints the least and the middle of seven rounds, in microseconds.
  */
 import { randomBytes } from 'node:crypto';
 import { argumentsView } from '../../src/audit/argumentsView.ts';
 import { Chain, ChainKeys } from '../../src/audit/chain.ts';
 import { operationLine } from '../../src/audit/lines.ts';
+import { WaitingLines } from '../../src/audit/waitingLines.ts';
 
 const view = argumentsView({ arguments: 'shape', redact: [] });
 const chain = new Chain('worker-1', new ChainKeys(randomBytes(48)));
@@ -39,9 +40,12 @@ const end = {
 
 const line = (i: number): string =>
   operationLine({ ...operation, time: 1_795_476_307_000 + i, rpcId: String(i), arguments: view(given) }, end);
+const pieceBytes = 262_144;
+const sealed = new WaitingLines(chain, pieceBytes);
+const plain = new WaitingLines(undefined, pieceBytes);
 const forms = {
-  'with a chain': (i: number) => chain.seal(line(i)),
-  'without a chain': (i: number) => `${line(i)}}\n`,
+  'with a chain': (i: number) => sealed.push(line(i)),
+  'without a chain': (i: number) => plain.push(line(i)),
   'shape of the arguments alone': () => view(given),
 };
 
@@ -49,10 +53,9 @@ const lines = 30_000;
 for (const [name, make] of Object.entries(forms)) {
   const rounds = Array.from({ length: 8 }, () => {
     const before = process.cpuUsage();
-    for (let i = 0; i < lines;) {
-      let batch = '';
-      for (let n = 0; n < 50; n++) batch += make(i++);
-      Buffer.from(batch);
+    for (let i = 0; i < lines; i++) {
+      make(i);
+      if (i % 200 === 0) for (const waiting of [sealed, plain]) waiting.shift();
     }
     const { user, system } = process.cpuUsage(before);
     return (user + system) / lines;

@@ -77,14 +77,14 @@ function operationOf(message: Envelope, showsArguments: boolean): OperationStart
     operation: method.slice(0, maxShown),
     id: cut(text, idSpan),
     bytes: Buffer.byteLength(text),
-    ...(item && { item }),
-    ...(given !== undefined && { arguments: given }),
+    item,
+    arguments: given,
   };
 }
 
 function subjectOf(message: Envelope): OperationStart['item'] {
   const item = itemOf(message);
-  if (typeof item === 'object') return { kind: item.kind, name: item.name };
+  if (typeof item === 'object') return item;
   if (!message.method.startsWith('tasks/')) return undefined;
   const place = memberOf(message.text, message.body, 'taskId');
   const name = typeof place === 'object' ? stringValue(message.text, place) : undefined;

@@ -7,8 +7,8 @@ import type { Envelope, RpcId } from '../json/envelope.ts';
 
 /** The target of a request, or the rule or setting that refuses it. */
 export interface OperationNote {
-  readonly target?: string;
-  readonly refusal?: ItemRefusal | string;
+  readonly target?: string | undefined;
+  readonly refusal?: ItemRefusal | string | undefined;
 }
 
 /** The way back to the client for the requests of one POST. */

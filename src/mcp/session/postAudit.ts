@@ -34,7 +34,13 @@ export class PostAudit {
 
   note({ text, idSpan }: Envelope, what: OperationNote): void {
     const request = this.requestOf(text, idSpan);
-    if (request !== undefined) this.notes.set(request, { ...this.notes.get(request), ...what });
+    if (request !== undefined) {
+      const before = this.notes.get(request);
+      this.notes.set(request, {
+        target: what.target ?? before?.target,
+        refusal: what.refusal ?? before?.refusal,
+      });
+    }
   }
 
   /** The response to one of the requests. */
@@ -42,8 +48,7 @@ export class PostAudit {
     const envelope = readEnvelope(response);
     if (typeof envelope === 'string') return;
     const request = this.requestOf(response, envelope.idSpan);
-    if (request !== undefined)
-      this.end(request, { ...outcomeOf(request, envelope), bytes: Buffer.byteLength(response) });
+    if (request !== undefined) this.end(request, outcomeOf(request, envelope, Buffer.byteLength(response)));
   }
 
   /** The client took one of the requests back. @param refusal the response for it */
@@ -89,8 +94,16 @@ export class PostAudit {
 
   private end(request: RecordedRequest, end: OperationEnd): void {
     const note = this.notes.get(request);
-    const refused = note?.refusal !== undefined && end.outcome === 'error';
-    request.record.end({ ...note, ...end, ...(refused && { outcome: 'refused' }) });
+    const refusal = end.refusal ?? note?.refusal;
+    // Written out: a copy of an object with optional members costs more than the rest of this method.
+    request.record.end({
+      outcome: refusal !== undefined && end.outcome === 'error' ? 'refused' : end.outcome,
+      code: end.code,
+      error: end.error,
+      bytes: end.bytes,
+      target: end.target ?? note?.target,
+      refusal,
+    });
   }
 
   private requestOf(text: string, idSpan: Span): RecordedRequest | undefined {
@@ -99,16 +112,21 @@ export class PostAudit {
   }
 }
 
-function outcomeOf({ method }: RecordedRequest, { text, body, isError }: Envelope): OperationEnd {
+function outcomeOf(
+  { method }: RecordedRequest,
+  { text, body, isError }: Envelope,
+  bytes: number,
+): OperationEnd {
   if (isError) {
     const place = memberOf(text, wholeOf(text), 'error');
     const code = Number(typeof place === 'object' ? memberText(text, place, 'code') : undefined);
-    return Number.isSafeInteger(code) ? { outcome: 'error', code } : { outcome: 'error' };
+    return { outcome: 'error', code: Number.isSafeInteger(code) ? code : undefined, bytes };
   }
   if (method === 'tools/call' && memberText(text, body, 'isError') === 'true')
-    return { outcome: 'tool_error' };
-  if (memberText(text, body, 'resultType') === '"input_required"') return { outcome: 'input_required' };
-  return { outcome: 'ok' };
+    return { outcome: 'tool_error', bytes };
+  if (memberText(text, body, 'resultType') === '"input_required"')
+    return { outcome: 'input_required', bytes };
+  return { outcome: 'ok', bytes };
 }
 
 function memberText(text: string, span: Span | undefined, name: string): string | undefined {

@@ -1,4 +1,10 @@
-import { refusedRequest, type Audit, type AuditedCaller, type AuditedEnd } from '../../audit/index.ts';
+import {
+  refusedRequest,
+  type Audit,
+  type AuditedCaller,
+  type AuditedEnd,
+  type AuditedOperation,
+} from '../../audit/index.ts';
 import { catalogue, type ErrorCode } from '../../errors.ts';
 import type { OperationEnd, OperationRecord, OperationStart, RequestAudit } from '../../mcp/index.ts';
 import { parseTraceparent } from '../../telemetry/index.ts';
@@ -29,21 +35,21 @@ export class ExchangeAudit implements RequestAudit {
     exchange.recorded = true;
     if (!audit.includes(operation)) return undefined;
     const since = performance.now();
-    const open = audit.begin({
-      ...requestOf(exchange, audit),
-      time: Date.now(),
-      operation,
-      rpcId: id,
-      kind: item?.kind,
-      name: item?.name,
-      arguments: given === undefined ? undefined : audit.argumentsOf?.(given),
-      bytesIn: bytes,
-    });
-    const ended = (end: AuditedEnd): void => open.end({ ...end, durationMs: performance.now() - since });
+    const open = audit.begin(
+      requestOf(exchange, audit, {
+        time: Date.now(),
+        operation,
+        rpcId: id,
+        kind: item?.kind,
+        name: item?.name,
+        arguments: given === undefined ? undefined : audit.argumentsOf?.(given),
+        bytesIn: bytes,
+      }),
+    );
     return {
-      end: (end) => ended({ ...sessionOf(exchange), ...endOf(exchange, end) }),
+      end: (end) => open.end(endOf(exchange, end, performance.now() - since)),
       closed: (handed) => {
-        if (!handed || exchange.status >= 400) ended(endOfExchange(exchange));
+        if (!handed || exchange.status >= 400) open.end(endOfExchange(exchange, performance.now() - since));
       },
     };
   }
@@ -55,14 +61,26 @@ export function recordRefusal(exchange: LiveExchange, audit: Audit): void {
   if (recorded || relayed || status < 400) return;
   if (route?.of?.backends.some(({ kind }) => kind === 'mcp') !== true) return;
   audit.record(
-    { ...requestOf(exchange, audit), time: exchange.startedAt, operation: refusedRequest },
-    { ...endOfExchange(exchange), durationMs: performance.now() - exchange.startedTick },
+    requestOf(exchange, audit, { time: exchange.startedAt, operation: refusedRequest }),
+    endOfExchange(exchange, performance.now() - exchange.startedTick),
   );
 }
 
-function requestOf(exchange: LiveExchange, audit: Audit) {
+/** Written out: copies of objects with optional members would cost as much as the line. */
+function requestOf(
+  exchange: LiveExchange,
+  audit: Audit,
+  operation: Omit<AuditedOperation, 'caller'>,
+): AuditedOperation {
   const header = exchange.head.get('traceparent');
   return {
+    time: operation.time,
+    operation: operation.operation,
+    rpcId: operation.rpcId,
+    kind: operation.kind,
+    name: operation.name,
+    arguments: operation.arguments,
+    bytesIn: operation.bytesIn,
     caller: callerOf(exchange, audit),
     requestId: exchange.id,
     traceId: header === undefined ? undefined : parseTraceparent(header)?.traceId,
@@ -100,12 +118,18 @@ const annotated = ({ extra }: LiveExchange, field: string): string | undefined =
   return value === undefined ? undefined : String(value);
 };
 
-const sessionOf = (exchange: LiveExchange) => ({ session: annotated(exchange, 'mcp.session') });
-
-function endOf(exchange: LiveExchange, { refusal, bytes, target, ...end }: OperationEnd): AuditedEnd {
+function endOf(
+  exchange: LiveExchange,
+  { outcome, code, error, refusal, bytes, target }: OperationEnd,
+  durationMs: number,
+): AuditedEnd {
   const by = typeof refusal === 'object' ? refusal : undefined;
   return {
-    ...end,
+    session: annotated(exchange, 'mcp.session'),
+    outcome,
+    code,
+    error,
+    durationMs,
     bytesOut: bytes,
     target: target ?? annotated(exchange, 'mcp.target'),
     policy: by?.policy,
@@ -115,14 +139,15 @@ function endOf(exchange: LiveExchange, { refusal, bytes, target, ...end }: Opera
 }
 
 /** The end of an operation that has no answer of its own: the HTTP exchange tells it. */
-function endOfExchange(exchange: LiveExchange): AuditedEnd {
+function endOfExchange(exchange: LiveExchange, durationMs: number): AuditedEnd {
   const { status, error, decidedBy, reason, responseBytes } = exchange;
   const code = exchange.extra?.['mcp.errorCode'];
   return {
-    ...sessionOf(exchange),
+    session: annotated(exchange, 'mcp.session'),
     outcome: outcomeOf(exchange),
+    durationMs,
     httpStatus: status === 0 ? undefined : status,
-    ...(typeof code === 'number' && { code }),
+    code: typeof code === 'number' ? code : undefined,
     error,
     detail: reason,
     bytesOut: responseBytes,
