@@ -2,7 +2,7 @@
 # Lays out a part of the root file system of an image:
 #
 #   rootfs.sh runtime FOLDER [NODE]   the Node program with the libraries it needs, and nothing else: no shell, no packages
-#   rootfs.sh gateway FOLDER          the gateway, compiled, with the packages it runs on
+#   rootfs.sh gateway FOLDER [NODE]   the gateway, bundled with the packages that it runs on
 #   rootfs.sh echo FOLDER             the sample app
 #   rootfs.sh mcp FOLDER [NODE]       on top of the gateway: an MCP server and an authorization server to try it with
 #
@@ -16,7 +16,7 @@ mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 cd "$repo"
 
-# Copies the packages that a workspace (none: the gateway itself) runs on.
+# Copies the packages that a workspace runs on.
 packages() {
   npm ls --omit=dev --all --parseable --long "$@" 2>/dev/null | grep -v ':EXTRANEOUS$' |
     sed -nE "s#^$repo/node_modules/([^:]+):.*#\1#p" | sort -u |
@@ -62,10 +62,8 @@ case $part in
   gateway)
     mkdir -p "$folder/app"
     cp -R bin schema package.json LICENSE "$folder/app/"
-    # Types are a matter of `npm run check`.
-    node_modules/.bin/tsc -p tsconfig.build.json --outDir "$folder/app/dist" --noCheck --declaration false --sourceMap false
+    "${3:-node_modules/node/bin/node}" scripts/bundle.ts "$folder/app" --without-idp
     node_modules/.bin/vite build ui --logLevel warn --outDir "$folder/app/ui/dist"
-    packages --workspaces=false
     ;;
   echo)
     app echo

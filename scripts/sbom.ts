@@ -1,7 +1,7 @@
 /**
  * Prints the bill of materials (CycloneDX) of exactly the packages that ship:
  *
- *   node scripts/sbom.ts npm-shrinkwrap.json   of the published package
+ *   node scripts/sbom.ts dist/packages.json    of the published package (scripts/bundle.ts writes the list)
  *   node scripts/sbom.ts FOLDER [FOLDER ...]   of an image, by the folders that its layers are made of
  *
  * An image's bill also names its Node with the libraries built into it, and the system's libraries with their packages.
@@ -37,24 +37,20 @@ const root = resolve(import.meta.dirname, '..');
 const json = <T>(path: string): T => JSON.parse(readFileSync(path, 'utf8')) as T;
 const reference = ({ name = '', version = '' }: Manifest): string => `${name}@${version}`;
 
-/** `name@version` of every package in a shrinkwrap. */
-const lockedPackages = (path: string): string[] =>
-  Object.entries(json<{ readonly packages: Readonly<Record<string, Manifest>> }>(path).packages)
-    .filter(([place]) => place !== '')
-    .map(([place, { version }]) =>
-      reference({
-        name: place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length),
-        version: version ?? '',
-      }),
-    );
-
-/** `name@version` of every package below a folder's `node_modules`, and of the workspaces beside them. */
+/** `name@version` of every package in the bundle below a folder or in its `node_modules`, and of workspaces beside. */
 const installedPackages = (folder: string): string[] =>
   [
     ...globSync('app/node_modules/{*,@*/*}/package.json', { cwd: folder }),
     ...globSync('app/node_modules/**/node_modules/{*,@*/*}/package.json', { cwd: folder }),
     ...globSync('app/apps/*/package.json', { cwd: folder }),
-  ].map((path) => reference(json<Manifest>(join(folder, path))));
+  ]
+    .map((path) => reference(json<Manifest>(join(folder, path))))
+    .concat(
+      globSync('app/dist/packages.json', { cwd: folder }).flatMap((path) => bundled(join(folder, path))),
+    );
+
+/** `name@version` of every package in a bundle, by its list. */
+const bundled = (path: string): string[] => json<string[]>(path);
 
 const hashes = (path: string): Component['hashes'] => [
   { alg: 'SHA-256', content: createHash('sha256').update(readFileSync(path)).digest('hex') },
@@ -125,10 +121,10 @@ const systemOf = (folder: string): Component[] => {
 };
 
 const places = process.argv.slice(2);
-if (places.length === 0) throw new Error('usage: node scripts/sbom.ts SHRINKWRAP | FOLDER ...');
+if (places.length === 0) throw new Error('usage: node scripts/sbom.ts PACKAGES.json | FOLDER ...');
 const folders = places.filter((place) => statSync(place).isDirectory());
 const shipped = new Set(
-  places.flatMap((place) => (folders.includes(place) ? installedPackages(place) : lockedPackages(place))),
+  places.flatMap((place) => (folders.includes(place) ? installedPackages(place) : bundled(place))),
 );
 
 const bill = JSON.parse(

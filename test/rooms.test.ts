@@ -148,7 +148,7 @@ test('no import goes in a circle', () => {
 });
 
 test('a process that serves traffic loads nothing of the controller', () => {
-  for (const start of ['main.ts', 'workers/program.ts', 'workers/tokens/program.ts']) {
+  for (const start of ['main.ts', 'workers/workerProgram.ts', 'workers/tokens/tokenProgram.ts']) {
     assert.ok(source.has(start), start);
     assert.deepEqual([...reach(source, start, () => true)].filter(isController), [], start);
   }

@@ -245,7 +245,11 @@ test('a gateway whose launcher was killed stops by itself', async (t) => {
 test('on an old Node without the package the launcher says which Node it needs', async (t) => {
   const root = folder(t);
   mkdirSync(join(root, 'bin'));
-  writeFileSync(join(root, 'package.json'), '{"type": "module"}');
+  const manifest = join(dirname(launcher), '../package.json');
+  copyFileSync(manifest, join(root, 'package.json'));
+  const { engines } = JSON.parse(readFileSync(manifest, 'utf8')) as {
+    readonly engines: { readonly node: string };
+  };
   for (const file of ['portcullis', 'parent.js', 'compileCache.js'])
     copyFileSync(join(dirname(launcher), file), join(root, 'bin', file));
   const { code, err } = await run(['--version'], {
@@ -253,5 +257,6 @@ test('on an old Node without the package the launcher says which Node it needs',
     program: join(root, 'bin', 'portcullis'),
   });
   assert.equal(code, 3);
+  assert.equal(engines.node, '>=22.18');
   assert.match(err, /^portcullis needs Node 22\.18 or newer; this is 20\.1\.0\./);
 });

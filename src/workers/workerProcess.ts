@@ -11,10 +11,15 @@ import type { ToMain, ToWorker } from './workerMessages.ts';
 const unbuilt = import.meta.url.endsWith('.ts');
 
 /** The compiled program has it beside it as JavaScript. */
-const program = fileURLToPath(new URL(unbuilt ? './program.ts' : './program.js', import.meta.url));
+const program = fileURLToPath(
+  new URL(unbuilt ? './workerProgram.ts' : './workerProgram.js', import.meta.url),
+);
 
-/** A checkout keeps the compiled sources for the next process, as the launcher does. */
-const compileCache = unbuilt ? ['--import', new URL('../../bin/compileCache.js', import.meta.url).href] : [];
+/** The compiled code is kept for the next process, as the launcher keeps it. */
+const compileCache = new URL(
+  unbuilt ? '../../bin/compileCache.js' : '../bin/compileCache.js',
+  import.meta.url,
+);
 
 const lastMessagesMs = 500;
 
@@ -55,7 +60,7 @@ export class WorkerProcess {
     this.child = fork(program, [String(worker)], {
       // The environment of a process can be read by every other process of its user.
       env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !secrets.has(name))),
-      execArgv: [...process.execArgv, ...compileCache],
+      execArgv: [...process.execArgv, '--import', compileCache.href],
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

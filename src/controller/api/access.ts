@@ -1,6 +1,6 @@
 import { Agent, type RequestOptions } from 'node:https';
 import { createHash } from 'node:crypto';
-import type { KubeConfig } from '@kubernetes/client-node';
+import type { KubeConfig } from './kubeConfig.ts';
 
 /** The route of requests to the API server, and their credentials. */
 export interface Access {
@@ -31,7 +31,7 @@ export interface AccessOptions {
  */
 export async function kubeAccess({ file, context }: AccessOptions = {}): Promise<Access> {
   // Some 80 MB of generated classes: only a process that talks to a cluster pays for them.
-  const library = await import('@kubernetes/client-node');
+  const library = await import('./kubeConfig.ts');
   return new KubeAccess(() => {
     const config = new library.KubeConfig();
     if (file === undefined) config.loadFromDefault();

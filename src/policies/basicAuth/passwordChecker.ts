@@ -3,13 +3,16 @@ import { GatewayError } from '../../errors.ts';
 import { errorOf } from '../../errorText.ts';
 import { Attempts } from './attempts.ts';
 import { FairQueue } from './fairQueue.ts';
-import type { Answer, Question } from './worker.ts';
+import type { Answer, Question } from './passwordWorker.ts';
 
 /** Passwords that may wait in all, and of one client; a client beyond gets 503, and delays only itself. */
 const limits = { total: 128, perClient: 32 };
 
 /** The compiled program has the worker beside it as JavaScript. */
-const program = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url);
+const program = new URL(
+  import.meta.url.endsWith('.ts') ? './passwordWorker.ts' : './passwordWorker.js',
+  import.meta.url,
+);
 
 interface Check {
   readonly question: Question;

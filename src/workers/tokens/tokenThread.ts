@@ -3,7 +3,10 @@ import { Worker } from 'node:worker_threads';
 import type { Logger } from '../../telemetry/index.ts';
 
 /** The compiled program has it beside it as JavaScript. */
-const program = new URL(import.meta.url.endsWith('.ts') ? './program.ts' : './program.js', import.meta.url);
+const program = new URL(
+  import.meta.url.endsWith('.ts') ? './tokenProgram.ts' : './tokenProgram.js',
+  import.meta.url,
+);
 
 export interface TokenThreadOptions {
   /** The path of its socket. */
