@@ -8,6 +8,20 @@ import type { DecidedBy, GatewayError } from '../errors.ts';
 /** Name and value; the name in any case. */
 export type HeaderLine = readonly [name: string, value: string];
 
+/** Signs requests to a server, once everything else in them is decided. */
+export interface RequestSigner {
+  /** The signature covers the body, so the body must be whole before the head is sent. */
+  readonly needsBody: boolean;
+  /** Tells its credential from others, and gives nothing of the credential away. */
+  readonly digest: string;
+  /**
+   * @param head request line, fields and the empty line, in latin1
+   * @param body without its framing; looked at only with `needsBody`
+   * @returns the head with its signature
+   */
+  sign(head: string, body: Buffer): string;
+}
+
 export interface HttpRequest {
   /** As sent, case-sensitive (RFC 9110 §9.1). */
   readonly method: string;

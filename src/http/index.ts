@@ -7,6 +7,7 @@ export type {
   CallSpan,
   ClientCertificate,
   HeaderLine,
+  RequestSigner,
   HttpReply,
   HttpRequest,
   Reply,

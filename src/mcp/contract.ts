@@ -1,7 +1,7 @@
 /** The types on which `mcp` and its neighbours agree. */
 
 import type { GatewayError } from '../errors.ts';
-import type { HeaderLine } from '../http/index.ts';
+import type { HeaderLine, RequestSigner } from '../http/index.ts';
 import type { McpTarget } from '../model/index.ts';
 import type { Destination } from '../upstream/index.ts';
 
@@ -146,6 +146,8 @@ export interface Reach {
    * log.
    */
   readonly headers: readonly HeaderLine[];
+  /** Signs each request; absent where no policy does. */
+  readonly signer?: RequestSigner;
   /** From a call to its response, in milliseconds; undefined: as long as it takes. */
   readonly callTimeoutMs: number | undefined;
   /** The target in the configuration of the request; absent: as the session began with it. */

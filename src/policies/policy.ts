@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { DecidedBy } from '../errors.ts';
 import type { KeySets } from '../auth/index.ts';
-import type { HeaderEdits, HeaderLine, HttpRequest, Reply } from '../http/index.ts';
+import type { HeaderEdits, HeaderLine, HttpRequest, Reply, RequestSigner } from '../http/index.ts';
 import type { HttpBackend } from '../model/index.ts';
 import type { ItemCall, ItemRefusal, McpCheck, McpItem, ToolNames } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
@@ -344,6 +344,8 @@ export interface Exchange {
   forwardHost: HostRewrite | undefined;
   /** Changes to what is sent upstream. */
   readonly requestHeaders: HeaderEdits;
+  /** Signs what is sent upstream. */
+  signer?: RequestSigner | undefined;
   /** Changes to whatever answer the client gets, errors included. */
   readonly responseHeaders: HeaderEdits;
   /** Other paths that a backend may read out of the path (`http/path.ts`). */

@@ -105,7 +105,10 @@ export function keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): 
 function anonymousCaller(settings: McpBackend, { reach, environment }: Caller): readonly string[] {
   const reaches = settings.targets.map(({ name }) => {
     const found = reach?.(name);
-    return [found && [found.path, found.authority, found.headers], environment?.(name)?.digest];
+    return [
+      found && [found.path, found.authority, found.headers, found.signer?.digest],
+      environment?.(name)?.digest,
+    ];
   });
   return ['anonymous', createHash('sha256').update(JSON.stringify(reaches)).digest('hex')];
 }

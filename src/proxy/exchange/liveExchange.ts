@@ -15,6 +15,7 @@ import {
   type CallSpan,
   type Reply,
   type ReplyStream,
+  type RequestSigner,
   type TracedCall,
 } from '../../http/index.ts';
 import {
@@ -233,6 +234,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   forwardTarget: string;
   metadataUrl: ((exchange: Exchange) => string) | undefined;
   forwardHost: HostRewrite | undefined;
+  signer: RequestSigner | undefined;
   /** The actions of the chosen backend's policies on its answer. */
   backendOnResponse: CompiledRoute['onResponse'];
   pathReadings: readonly string[] = oneReading;

@@ -20,7 +20,7 @@ import { Forward } from './forward.ts';
 import { compileEnvironments, type EnvironmentsFor } from './childEnvironments.ts';
 import { compileReach, type ReachesFor } from './mcpReach.ts';
 import { Persistence } from '../routing/persistence.ts';
-import { compilePlan, type Plan } from './plan.ts';
+import { compilePlan, noPlan, type Plan } from './plan.ts';
 import { PlannedForward } from './plannedForward.ts';
 import { AffinityRouting } from '../routing/affinityRouting.ts';
 
@@ -125,7 +125,11 @@ const withTimeout =
 function forwardTo(destination: Destination): Serve {
   let serve = forwards.get(destination);
   if (serve === undefined) {
-    serve = (exchange) => new Forward(exchange, destination).start();
+    serve = (exchange) =>
+      (exchange.signer?.needsBody === true
+        ? new PlannedForward(exchange, destination, noPlan)
+        : new Forward(exchange, destination)
+      ).start();
     forwards.set(destination, serve);
   }
   return serve;

@@ -110,7 +110,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
     this.upstream = upstream;
     upstream.begin(this, exchange.method === 'HEAD', this.upgrade !== undefined);
     if (exchange.span !== undefined) exchange.connection.port.tracing?.attempt(exchange, this.destination);
-    const head = requestHead(exchange, this.destination, this.upgrade);
+    const head = signedHead(exchange, this.destination, this.upgrade);
     if (this.bodyless) {
       upstream.write(head);
       upstream.sent();
@@ -325,6 +325,22 @@ function answerLine(head: Head): string {
   const { text, lineEnd } = head;
   if (text.charCodeAt(12) !== 32) return statusLine(head.status);
   return head.http10 ? `HTTP/1.1${text.substring(8, lineEnd)}` : text.substring(0, lineEnd);
+}
+
+const noBody = Buffer.alloc(0);
+
+/**
+ * The head of one try, signed where a policy wants that.
+ * @param body the whole body, if the signature covers it
+ */
+export function signedHead(
+  exchange: LiveExchange,
+  destination: Destination,
+  upgrade: string | undefined,
+  body: Buffer = noBody,
+): string {
+  const head = requestHead(exchange, destination, upgrade);
+  return exchange.signer === undefined ? head : exchange.signer.sign(head, body);
 }
 
 /** The request head as the backend gets it; what a policy said about a field goes before our own line. */

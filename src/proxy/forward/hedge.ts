@@ -3,7 +3,7 @@ import type { Body, Head } from '../../http/index.ts';
 import type { HedgePlan } from '../../policies/index.ts';
 import type { Destination, Endpoint, UpstreamConnection, ExchangeHandler } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
-import { requestHead } from './forward.ts';
+import { signedHead } from './forward.ts';
 
 /** The request that further tries are made of while the first is still under way. */
 export interface Hedged extends ExchangeHandler {
@@ -128,7 +128,7 @@ class HedgedTry implements ExchangeHandler {
     const { owner, upstream } = this;
     upstream.begin(this, owner.exchange.method === 'HEAD', false);
     upstream.cork();
-    upstream.write(requestHead(owner.exchange, owner.destination, undefined));
+    upstream.write(signedHead(owner.exchange, owner.destination, undefined, body));
     if (body.length > 0) upstream.write(body);
     upstream.uncork();
     upstream.sent();

@@ -107,9 +107,16 @@ function reachOf(
   const steps = stepsOf(uses);
   if (steps.length === 0) return { destination, path, headers: [], callTimeoutMs, settings: target };
   const found = (request: TargetRequest): Reach => {
-    const { forwardTarget, forwardHost, requestHeaders } = request;
+    const { forwardTarget, forwardHost, requestHeaders, signer } = request;
     const { lines: headers } = requestHeaders;
-    const reach = { destination, path: forwardTarget, headers, callTimeoutMs, settings: target };
+    const reach: Reach = {
+      destination,
+      path: forwardTarget,
+      headers,
+      ...(signer === undefined ? {} : { signer }),
+      callTimeoutMs,
+      settings: target,
+    };
     return forwardHost?.kind === 'full' ? { ...reach, authority: forwardHost.authority } : reach;
   };
   // They change the request and nothing else (`ofTargets`).
@@ -146,6 +153,7 @@ function reachOf(
 export class TargetRequest implements Exchange {
   forwardTarget: string;
   forwardHost: Exchange['forwardHost'];
+  signer: Exchange['signer'];
   readonly requestHeaders = new HeaderEdits();
   readonly responseHeaders = new HeaderEdits();
   readonly request: Exchange['request'];

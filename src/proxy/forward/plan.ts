@@ -22,6 +22,9 @@ export interface Plan {
   readonly response: BufferLimit | undefined;
 }
 
+/** For a request whose body is gathered for its signature. */
+export const noPlan: Plan = { retry: undefined, mirrors: [], request: undefined, response: undefined };
+
 /**
  * @param further mirrors that are no matter of policies
  * @returns undefined where nothing is wanted that needs a plan

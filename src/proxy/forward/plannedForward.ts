@@ -1,9 +1,9 @@
 import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
-import { idempotentMethods, type Body, type Head } from '../../http/index.ts';
+import { Body, idempotentMethods, type Head } from '../../http/index.ts';
 import type { RetryPlan } from '../../policies/index.ts';
 import type { Destination, Endpoint, UpstreamConnection } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
-import { Forward, requestHead } from './forward.ts';
+import { Forward, signedHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
 import { timeLimit } from '../exchange/timedRequest.ts';
 import { BufferedResponse } from '../exchange/bufferedResponse.ts';
@@ -34,8 +34,8 @@ export class PlannedForward extends Forward implements Hedged {
   private kept: WholeBody | undefined;
   /** The request body is complete. */
   private complete: boolean;
-  /** The body is gathered; nothing is sent before it is whole. */
-  private holding = false;
+  /** Set while the body is gathered, which is sent when it is whole. */
+  private holding: BufferLimit | undefined;
   /** No try is under way. */
   private between = true;
   /** Set while a try waits for a connection: what it begins with when there is one. */
@@ -68,9 +68,9 @@ export class PlannedForward extends Forward implements Hedged {
     exchange.drained = () => {
       if (!this.between) this.upstream.resume();
     };
-    const hold = this.bodyless || this.upgrade !== undefined ? undefined : plan.request;
+    const hold = this.bodyless || this.upgrade !== undefined ? undefined : this.heldRequest();
     if (hold !== undefined && exchange.head.contentLength > hold.maxBytes && !hold.failOpen) {
-      exchange.fail(bufferFull('body_too_large', 'request'));
+      exchange.fail(this.requestFull());
       return;
     }
     // A request that is explained ends here.
@@ -78,13 +78,29 @@ export class PlannedForward extends Forward implements Hedged {
     if (plan.retry !== undefined) this.prepareRetry(plan.retry);
     this.beginCopies();
     if (hold !== undefined && exchange.head.contentLength <= hold.maxBytes) {
-      this.holding = true;
+      this.holding = hold;
       this.kept = new WholeBody(exchange.head.contentLength);
       exchange.connection.consume(exchange, this);
       return;
     }
     if (this.retry !== undefined) this.kept = new WholeBody(-1);
     this.begin(this.choose(false), () => super.send(this.upstream));
+  }
+
+  /** The limit of a body that is gathered; undefined where it streams. */
+  private heldRequest(): BufferLimit | undefined {
+    const { exchange, plan } = this;
+    if (exchange.signer?.needsBody !== true) return plan.request;
+    const { maxBufferBytes } = exchange.snapshot.settings.limits;
+    return { maxBytes: Math.min(maxBufferBytes, plan.request?.maxBytes ?? Infinity), failOpen: false };
+  }
+
+  private requestFull(): GatewayError {
+    if (this.exchange.signer?.needsBody !== true) return bufferFull('body_too_large', 'request');
+    return new GatewayError('body_too_large', {
+      detail: 'the signature needs the whole body: limits.maxBufferBytes',
+      by: { policy: 'backendAuth', place: '.aws' },
+    });
   }
 
   private prepareRetry(retry: RetryPlan): void {
@@ -183,8 +199,8 @@ export class PlannedForward extends Forward implements Hedged {
   override take(bytes: Buffer, from: number, to: number, done: boolean): void {
     this.complete = done;
     for (const copy of this.copies) copy.take(bytes, from, to, done);
-    if (this.holding) {
-      this.hold(this.plan.request as BufferLimit, bytes, from, to, done);
+    if (this.holding !== undefined) {
+      this.hold(this.holding, bytes, from, to, done);
       return;
     }
     if (this.kept !== undefined) this.keep(this.kept, bytes, from, to);
@@ -214,13 +230,14 @@ export class PlannedForward extends Forward implements Hedged {
     const tooLarge =
       exchange.body.payload > limit.maxBytes || kept.length > 2 * limit.maxBytes + FRAMING_MOST;
     if (tooLarge && !limit.failOpen) {
-      this.holding = false;
+      this.holding = undefined;
       this.kept = undefined;
-      exchange.fail(bufferFull('body_too_large', 'request'));
+      exchange.fail(this.requestFull());
       return;
     }
     if (!done && !tooLarge) return;
-    this.holding = false;
+    this.holding = undefined;
+    if (exchange.signer?.needsBody === true && exchange.head.chunked) this.kept = withLength(exchange, kept);
     this.begin(this.choose(false), () => {
       this.replay();
       // A body that is gathered completely may be sent again; a body that streams on is judged by the limit.
@@ -240,7 +257,7 @@ export class PlannedForward extends Forward implements Hedged {
     exchange.upstreamTick = performance.now();
     if (exchange.span !== undefined) exchange.connection.port.tracing?.attempt(exchange, this.destination);
     upstream.cork();
-    upstream.write(requestHead(exchange, this.destination, this.upgrade));
+    upstream.write(signedHead(exchange, this.destination, this.upgrade, body));
     const more = body.length === 0 || upstream.write(body);
     upstream.uncork();
     if (this.complete) upstream.sent();
@@ -417,6 +434,19 @@ export class PlannedForward extends Forward implements Hedged {
     if (this.untouched) super.send(this.upstream);
     else this.replay();
   }
+}
+
+/** A signature covers the body without its chunks, and some services of AWS want the length. Drops the trailers. */
+function withLength({ requestHeaders }: LiveExchange, kept: WholeBody): WholeBody {
+  const payload = new WholeBody(-1);
+  const framed = kept.finish(EMPTY, 0, 0);
+  const chunks = new Body();
+  chunks.startChunked();
+  chunks.take(framed, 0, framed.length, (bytes, from, to) => payload.add(bytes, from, to));
+  requestHeaders.remove('transfer-encoding');
+  requestHeaders.remove('trailer');
+  requestHeaders.set('content-length', String(payload.length));
+  return payload;
 }
 
 const backendLimit = 'timeout.backendRequestTimeout';

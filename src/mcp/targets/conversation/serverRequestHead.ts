@@ -33,12 +33,19 @@ const own: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** The head of one request; nothing of the client's own is in it. `more` stands behind what every request has, and in place of lines of policies. */
+const noBody = Buffer.alloc(0);
+
+/**
+ * The head of one request; nothing of the client's own is in it.
+ * @param more stands behind what every request has, and in place of lines of policies
+ * @param body for a signature
+ */
 export function requestHead(
   method: 'POST' | 'GET' | 'DELETE',
   reach: Reach,
   session: ServerSession,
   more: readonly HeaderLine[],
+  body: Buffer = noBody,
 ): string {
   const given = new Set(more.map(([name]) => name));
   const policies = reach.headers.filter(([name]) => !own.has(name) && !given.has(name));
@@ -50,5 +57,6 @@ export function requestHead(
     ...more,
     ...policies,
   ];
-  return `${method} ${reach.path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  const head = `${method} ${reach.path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  return reach.signer === undefined ? head : reach.signer.sign(head, body);
 }

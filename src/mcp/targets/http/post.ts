@@ -91,7 +91,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
       {
         destination: host.reach.destination,
         session,
-        head: requestHead('POST', host.reach, session, lines),
+        head: requestHead('POST', host.reach, session, lines, body),
         body,
         repeatable: isRepeatable(method),
         // A limit of the call's own takes the place of the general one.

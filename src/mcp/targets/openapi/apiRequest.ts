@@ -16,6 +16,7 @@ export interface ApiRequest {
 }
 
 const none: Values = new Map();
+const noBody = Buffer.alloc(0);
 
 /**
  * The request that a call becomes.
@@ -42,7 +43,9 @@ export function apiRequest(
       ? undefined
       : writeBody(operation.body, given.body);
   const lines = headerLines(operation, reach, valuesOf('header'), valuesOf('cookie'), body);
-  return { head: `${operation.method} ${target} HTTP/1.1\r\n${renderLines(lines)}\r\n`, body: body?.bytes };
+  const head = `${operation.method} ${target} HTTP/1.1\r\n${renderLines(lines)}\r\n`;
+  const bytes = body?.bytes;
+  return { head: reach.signer?.sign(head, bytes ?? noBody) ?? head, body: bytes };
 }
 
 /** The arguments of a tool that stand at its top. */

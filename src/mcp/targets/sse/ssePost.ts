@@ -70,11 +70,17 @@ export class SsePost implements ResponseHandler, InFlightRequest {
       {
         destination: reach.destination,
         session,
-        head: requestHead('POST', { ...reach, path }, session, [
-          ['content-type', 'application/json'],
-          ['accept', 'application/json'],
-          ['content-length', String(body.length)],
-        ]),
+        head: requestHead(
+          'POST',
+          { ...reach, path },
+          session,
+          [
+            ['content-type', 'application/json'],
+            ['accept', 'application/json'],
+            ['content-length', String(body.length)],
+          ],
+          body,
+        ),
         body,
         repeatable: isRepeatable(method),
         // A limit of the call's own takes the place of the general one.
