@@ -220,6 +220,39 @@ const samples: Readonly<Record<string, Sample>> = {
     document: policy('backendAuth', { gcp: { credential: '$SECRET' } }),
     value: googleAccount,
   },
+  'aws.accessKeyId': {
+    document: policy('backendAuth', { aws: { accessKeyId: '$SECRET', secretAccessKey: 'a-secret' } }),
+  },
+  'aws.secretAccessKey': {
+    document: policy('backendAuth', { aws: { accessKeyId: 'an-id', secretAccessKey: '$SECRET' } }),
+  },
+  'aws.sessionToken': {
+    document: policy('backendAuth', {
+      aws: { accessKeyId: 'an-id', secretAccessKey: 'a-secret', sessionToken: '$SECRET' },
+    }),
+  },
+  'aws.assumeRole.sessionName.expression': {
+    document: policy('backendAuth', {
+      aws: {
+        assumeRole: {
+          roleArn: 'arn:aws:iam::123456789012:role/a',
+          sessionName: { expression: '"$SECRET"' },
+        },
+      },
+    }),
+    shown: true,
+  },
+  'aws.assumeRole.tags.*.expression': {
+    document: policy('backendAuth', {
+      aws: {
+        assumeRole: {
+          roleArn: 'arn:aws:iam::123456789012:role/a',
+          tags: [{ key: 'a', expression: '"$SECRET"' }],
+        },
+      },
+    }),
+    shown: true,
+  },
   'azure.explicitConfig.clientSecret.client_secret': {
     document: policy('backendAuth', {
       azure: {

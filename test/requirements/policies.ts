@@ -294,6 +294,15 @@ export const policies: readonly Requirement[] = [
       ],
     ],
     [
+      'aws',
+      'the backend gets requests signed for AWS',
+      ours('docs/policies/backendAuth.md'),
+      [
+        'src/proxy/forward/awsSignatures.test.ts',
+        'the signature fits what the service receives: query, body, and fields of the client',
+      ],
+    ],
+    [
       'gcp',
       'the backend gets a token of Google Cloud',
       ours('docs/policies/backendAuth.md'),

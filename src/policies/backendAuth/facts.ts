@@ -4,6 +4,7 @@ import type { TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { notBoth, someOf } from '../fields/crdRules.ts';
+import { aws, type AwsSettings } from './awsSchema.ts';
 import { azure, type AzureSettings } from './azureSchema.ts';
 import { gcp, type GcpSettings } from './gcpSchema.ts';
 import { jwtSign, type JwtSignSettings } from './jwtSignSchema.ts';
@@ -26,6 +27,7 @@ export type BackendCredential =
   | CrossAppAccessSettings
   | ClientCredentialsSettings
   | GcpSettings
+  | AwsSettings
   | AzureSettings;
 
 const place = credentialLocation(
@@ -48,6 +50,7 @@ const issuedKinds = [
   'crossAppAccess',
   'clientCredentials',
   'gcp',
+  'aws',
   'azure',
 ] as const;
 /** At most one of them stands there; `credentials` may stand beside it. */
@@ -66,7 +69,7 @@ export const backendAuthSchema = z
       .meta({ description: 'Sends on the token that jwtAuth or mcpAuthentication verified.' })
       .optional(),
     gcp: gcp.optional(),
-    aws: notBuilt('signatures of AWS'),
+    aws: aws.optional(),
     azure: azure.optional(),
     copilot: notBuilt('tokens of GitHub Copilot'),
     jwtSign: jwtSign.optional(),

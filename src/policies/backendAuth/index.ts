@@ -1,8 +1,10 @@
+import { NotEvaluated } from '../../errors.ts';
 import type { Policy, PolicyTools } from '../policy.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { WatchedText } from '../text/watchedText.ts';
 import { placeOf } from './place.ts';
 import { backendAuthSchema, type BackendAuthSettings, type BackendCredential } from './facts.ts';
+import { awsSender } from './aws.ts';
 import { azureSender } from './azure.ts';
 import { gcpSender } from './gcp.ts';
 import { jwtSignSender } from './jwtSign.ts';
@@ -14,8 +16,12 @@ export const backendAuth: Policy<BackendAuthSettings> = {
   schema: backendAuthSchema,
   prepare({ credentials }, tools) {
     const senders = credentials.map((credential) => senderOf(credential, tools));
+    const waits = senders.some((sender) => sender.waits === true);
     return {
       onRequest(exchange) {
+        if (waits && exchange.trial !== undefined) throw new NotEvaluated('it asks for a credential');
+        // The policy closest to the backend decides.
+        exchange.signer = undefined;
         let asked: Promise<void>[] | undefined;
         for (const { send } of senders) {
           const sent = send(exchange);
@@ -23,7 +29,7 @@ export const backendAuth: Policy<BackendAuthSettings> = {
         }
         return asked && Promise.all(asked).then(() => undefined);
       },
-      ...(senders.some(({ waits }) => waits === true) ? { waits: true as const } : {}),
+      ...(waits ? { waits: true as const } : {}),
       problem: () => senders.map(({ problem }) => problem()).find((problem) => problem !== undefined),
       close() {
         for (const { close } of senders) close();
@@ -48,6 +54,7 @@ const kinds: { readonly [Kind in BackendCredential['kind']]: SenderOf<Kind> } = 
   crossAppAccess: crossAppAccessSender,
   clientCredentials: clientCredentialsSender,
   gcp: gcpSender,
+  aws: awsSender,
   azure: azureSender,
 };
 

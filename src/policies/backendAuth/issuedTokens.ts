@@ -13,8 +13,8 @@ const mostSpareMs = 30_000;
 /** A refused grant is refused again for so long, without asking. */
 const refusalMs = 2_000;
 
-type Kept =
-  | { readonly token: string; readonly until: number }
+type Kept<Token> =
+  | { readonly token: Token; readonly until: number }
   | { readonly refusal: GatewayError; readonly until: number };
 
 /**
@@ -22,12 +22,12 @@ type Kept =
  * token at the same time wait for one answer. No token is sent after its end, or after the end of a token that it was
  * made of.
  */
-export class IssuedTokens {
+export class IssuedTokens<Token = string> {
   private readonly settings: CacheSettings;
   private readonly now: () => number;
   /** The one that was used longest ago first. */
-  private readonly kept = new Map<string, Kept>();
-  private readonly pending = new Map<string, Promise<string>>();
+  private readonly kept = new Map<string, Kept<Token>>();
+  private readonly pending = new Map<string, Promise<Token>>();
 
   constructor(settings: CacheSettings, now: () => number) {
     this.settings = settings;
@@ -48,8 +48,8 @@ export class IssuedTokens {
   get(
     parts: readonly string[],
     made: readonly string[],
-    ask: () => Promise<IssuedToken>,
-  ): string | Promise<string> {
+    ask: () => Promise<IssuedToken<Token>>,
+  ): Token | Promise<Token> {
     const key = createHash('sha256').update(JSON.stringify(parts)).digest('base64');
     const kept = this.kept.get(key);
     if (kept !== undefined && kept.until > this.now()) {
@@ -67,11 +67,16 @@ export class IssuedTokens {
     return asked;
   }
 
-  private async ask(key: string, made: readonly string[], ask: () => Promise<IssuedToken>): Promise<string> {
+  private async ask(
+    key: string,
+    made: readonly string[],
+    ask: () => Promise<IssuedToken<Token>>,
+  ): Promise<Token> {
     try {
       const { token, expiresAt } = await ask();
       const now = this.now();
-      const ends = [expiresAt ?? now + this.settings.defaultTtlMs, ...[token, ...made].map(expiryOf)].filter(
+      const texts = typeof token === 'string' ? [token, ...made] : made;
+      const ends = [expiresAt ?? now + this.settings.defaultTtlMs, ...texts.map(expiryOf)].filter(
         (end) => end !== undefined,
       );
       const left = Math.min(...ends) - now;
@@ -84,7 +89,7 @@ export class IssuedTokens {
     }
   }
 
-  private keep(key: string, kept: Kept): void {
+  private keep(key: string, kept: Kept<Token>): void {
     const { maxEntries } = this.settings;
     if (maxEntries === 0 || kept.until <= this.now()) return;
     this.kept.delete(key);

@@ -2,11 +2,12 @@ import { GatewayError } from '../../errors.ts';
 import { valuePattern } from '../fields/httpText.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Host, HostAnswer, HostCall, PolicyTools } from '../policy.ts';
+import { errorInXml } from './awsAnswers.ts';
 import type { TokenEndpointSettings } from './oauthSchema.ts';
 
 /** A token that a server issued. */
-export interface IssuedToken {
-  readonly token: string;
+export interface IssuedToken<Token = string> {
+  readonly token: Token;
   /** Milliseconds since the epoch; undefined where the response does not say. */
   readonly expiresAt: number | undefined;
 }
@@ -14,7 +15,7 @@ export interface IssuedToken {
 export type ServerAddress = Pick<TokenEndpointSettings, 'host' | 'port' | 'tls'>;
 
 export interface TokenCall {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT';
   /** Path and query. */
   readonly target: string;
   readonly headers: readonly HeaderLine[];
@@ -81,7 +82,8 @@ export class TokenServer {
     }
     if (answer.status === 200) return answer;
     const said = jsonObject(answer.body);
-    const error = shown(said?.['error']);
+    // STS of AWS answers in XML.
+    const error = said === undefined ? errorInXml(answer.body.toString('utf8')) : shown(said['error']);
     const description = shown(said?.['error_description']);
     const detail = `status ${String(answer.status)}${error === '' ? '' : `, ${error}`}${description === '' ? '' : `: ${description}`}`;
     // RFC 6749 §5.2: the grant is the user's, and a new login gives another one.
