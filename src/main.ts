@@ -2,8 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from './errorText.ts';
 import { version } from './version.ts';
 import { Audit, type AuditedEnd, type AuditedOperation } from './audit/index.ts';
-import { startAdmin, type Admin, type AdminAct, type AdminViews, type Readiness } from './admin/index.ts';
 import {
+  startAdmin,
+  type Admin,
+  type AdminAct,
+  type AdminViews,
+  type GatewayViews,
+  type Readiness,
+} from './admin/index.ts';
+import {
+  ConfigFile,
+  configurationSchema,
   FileSource,
   loadText,
   maskedFields,
@@ -14,6 +23,7 @@ import {
 } from './config/index.ts';
 import {
   choosePlane,
+  gatewayViews,
   Intake,
   StartError,
   within,
@@ -128,6 +138,7 @@ class Assembly implements Gateway {
         metrics,
         expose: () => plane.expose(),
         consoleFolder: new URL('../ui/dist/', import.meta.url),
+        showLink: this.options.showLink,
         inherited: inheritance?.admin,
       });
       for (const [key, handle] of inheritance?.admin ?? []) if (!this.admin.handles.has(key)) handle.close();
@@ -235,6 +246,12 @@ class Assembly implements Gateway {
         follow: (listener, filter) => plane.requests.follow(listener, filter),
         why: (request) => plane.why(request),
       },
+      gateway: gatewayViews({
+        plane,
+        model: () => intake.model,
+        audit: this.audit,
+        config: this.configViews(),
+      }),
       logLevel: () => this.log.level,
       setLogLevel: (level) => plane.setLogLevel(level),
       ...(this.audit && { acted: (act: AdminAct) => this.recordAct(act) }),
@@ -243,13 +260,23 @@ class Assembly implements Gateway {
     };
   }
 
-  private recordAct({ method, target, status, address, port }: AdminAct): void {
+  private configViews(): GatewayViews['config'] {
+    const { source } = this.options;
+    const document = new ConfigFile('stream' in source ? { text: source.settings } : source);
+    return {
+      read: () => document.read(),
+      schema: configurationSchema,
+      whyReadOnly: () => 'the configuration cannot be written yet',
+    };
+  }
+
+  private recordAct({ method, target, status, address, port, user }: AdminAct): void {
     const [path = ''] = target.split('?', 1);
     const operation = `admin.${path.slice(1, 64)}`;
     const outcome = status < 400 ? 'ok' : status < 500 ? 'refused' : 'error';
     this.record(
       operation,
-      { caller: { address, port }, kind: 'admin', name: `${method} ${target}` },
+      { caller: { address, port, user }, kind: 'admin', name: `${method} ${target}` },
       { outcome, httpStatus: status },
     );
   }

@@ -1,93 +1,75 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../telemetry/index.ts';
+import { problem } from './api/problem.ts';
 import type { AdminAct } from './contract.ts';
+import { text, type AdminCaller, type Answer, type Page } from './page.ts';
 import { reading } from './reading.ts';
+import { routerOf } from './router.ts';
 
-/** The content of a page. */
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-  readonly type?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The answer is an event stream, which begins behind the head. */
-  readonly stream?: (response: ServerResponse) => void;
+/** The judgement about a request: it is refused, or it is that of a caller. */
+export type Admission = { readonly refused: Answer } | { readonly caller: AdminCaller | undefined };
+
+export interface ServeOptions {
+  readonly pages: readonly Page[];
+  readonly log: Logger;
+  /** Asked before the page; absent: the pages are open to everyone. */
+  readonly admit?: (request: IncomingMessage, page: Page | undefined) => Admission;
+  /** Hears of each request that changes something, or tried to. */
+  readonly acted?: ((act: AdminAct) => void) | undefined;
 }
 
-export interface Page {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  /** For the index. */
-  readonly about: string;
-  /** Bytes of a body that the page takes; other pages read none. */
-  readonly maxBody?: number;
-  readonly answer: (query: URLSearchParams, body: string) => Answer | Promise<Answer>;
-}
+/** Paths whose refusals and errors are problem documents. */
+export const isApi = (path: string): boolean => path.startsWith('/api/');
 
-export const text = (status: number, body: string): Answer => ({ status, body: `${body}\n` });
+/** A refusal or an error, in the form of the path. */
+export const failure = (path: string, status: number, detail: string): Answer =>
+  isApi(path) ? problem({ status, detail }) : text(status, detail);
 
-export const json = (status: number, value: unknown): Answer => ({
-  status,
-  body: `${JSON.stringify(value, null, 2)}\n`,
-  type: 'application/json',
-});
-
-const find = async (
-  pages: readonly Page[],
-  method: string,
-  target: string,
-  read: (most: number) => Promise<string | undefined>,
-): Promise<Answer> => {
-  const [path = '', query = ''] = target.split('?', 2);
-  const there = pages.filter((page) => page.path === path);
-  if (there.length === 0) return text(404, 'not found');
-  const wanted = method === 'HEAD' ? 'GET' : method;
-  const page = there.find((each) => each.method === wanted);
-  if (page !== undefined) {
-    const body = page.maxBody === undefined ? '' : await read(page.maxBody);
-    if (body === undefined) return text(413, `the body may have ${page.maxBody ?? 0} bytes`);
-    return await page.answer(new URLSearchParams(query), body);
-  }
-  const allow = there.map((each) => (each.method === 'GET' ? 'GET, HEAD' : each.method)).join(', ');
-  return { ...text(405, 'method not allowed'), headers: { allow } };
-};
-
-/** The request handler for a table of pages; `refuse` is asked first. Never rejects. */
-export const serve =
-  (
-    pages: readonly Page[],
-    log: Logger,
-    refuse: (request: IncomingMessage) => Answer | undefined = () => undefined,
-    acted?: (act: AdminAct) => void,
-  ) =>
-  async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    let answer: Answer;
+/** The request handler for a table of pages. Never rejects. */
+export function serve({
+  pages,
+  log,
+  admit,
+  acted,
+}: ServeOptions): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const route = routerOf(pages);
+  const respond = async (request: IncomingMessage, path: string, query: string) => {
+    const { method = '', headers } = request;
+    const found = route(method, path);
+    const page = found !== undefined && 'page' in found ? found.page : undefined;
+    const admission = admit?.(request, page) ?? { caller: undefined };
+    if ('refused' in admission) return { answer: admission.refused, page, caller: undefined };
+    const { caller } = admission;
+    if (found === undefined) return { answer: failure(path, 404, 'not found'), page, caller };
+    if ('allow' in found)
+      return {
+        answer: { ...failure(path, 405, 'method not allowed'), headers: { allow: found.allow } },
+        page,
+        caller,
+      };
+    const { maxBody, answer } = found.page;
+    const body = maxBody === undefined ? '' : await bodyOf(request, maxBody);
+    if (body === undefined)
+      return { answer: failure(path, 413, `the body may have ${maxBody ?? 0} bytes`), page, caller };
+    const { parameters } = found;
+    const asked = { method, query: new URLSearchParams(query), parameters, headers, body, caller };
+    return { answer: await answer(asked), page, caller };
+  };
+  return async (request, response) => {
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    let end: { readonly answer: Answer; readonly page?: Page | undefined; caller?: AdminCaller | undefined };
     try {
-      const refused = refuse(request);
-      answer =
-        refused ??
-        (await find(pages, request.method ?? '', request.url ?? '', (most) => bodyOf(request, most)));
+      end = await respond(request, path, query);
     } catch (error) {
-      log.error('Admin page failed', { path: request.url, reason: String(error) });
-      answer = text(500, 'internal error');
+      log.error('Admin page failed', { path, reason: String(error) });
+      end = { answer: failure(path, 500, 'internal error') };
     }
-    if (acted !== undefined && !reading.has(request.method ?? '')) {
-      const { method = '', url: target = '', socket } = request;
-      acted({
-        method,
-        target,
-        status: answer.status,
-        address: socket.remoteAddress,
-        port: socket.remotePort,
-      });
-    }
+    const { answer, page, caller } = end;
+    if (acted !== undefined && isAct(request, page)) acted(actOf(request, answer.status, caller));
     // An unread body would hold the connection.
     request.resume();
     if (answer.stream !== undefined && request.method !== 'HEAD') {
-      response.writeHead(answer.status, {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-      });
+      response.writeHead(answer.status, { ...common, 'content-type': 'text/event-stream' });
       answer.stream(response);
       return;
     }
@@ -95,12 +77,28 @@ export const serve =
     response.writeHead(answer.status, {
       'content-type': answer.type ?? 'text/plain; charset=utf-8',
       'content-length': body.length,
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
+      ...common,
       ...answer.headers,
     });
     response.end(request.method === 'HEAD' ? undefined : body);
   };
+}
+
+const common = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
+/** A request that changes something, or tried to. A login is one, too: it opens a session. */
+const isAct = ({ method = '' }: IncomingMessage, page: Page | undefined): boolean =>
+  page?.access === 'login' || (!reading.has(method) && page?.readsOnly !== true);
+
+function actOf(
+  { method = '', url = '', socket }: IncomingMessage,
+  status: number,
+  caller: AdminCaller | undefined,
+): AdminAct {
+  const { remoteAddress: address, remotePort: port } = socket;
+  const user = caller && `${caller.role} (${caller.session?.label ?? caller.by})`;
+  return { method, target: url.replace(/([?&]code=)[^&]*/, '$1…'), status, address, port, user };
+}
 
 /** The body of a request; undefined where it is larger than the page takes. */
 const bodyOf = async (request: IncomingMessage, most: number): Promise<string | undefined> => {

@@ -31,6 +31,8 @@ export interface AdminViews {
   readiness(): Readiness;
   /** Absent where this process serves no requests. */
   readonly requests?: RequestViews;
+  /** Absent where this process serves no requests. */
+  readonly gateway?: GatewayViews;
   logLevel(): LogLevel;
   setLogLevel(level: LogLevel): void;
   /** Hears of each request that changes something, or tried to; absent: nothing is recorded. */
@@ -53,6 +55,83 @@ export interface AdminAct {
   readonly status: number;
   readonly address: string | undefined;
   readonly port: number | undefined;
+  /** The role and the proof of the caller; undefined where it proved nothing. */
+  readonly user: string | undefined;
+}
+
+/** The parts of a gateway that serves, for the API. */
+export interface GatewayViews {
+  /** `Date.now()` of the start of the process. */
+  readonly startedAt: number;
+  /** Never rejects. */
+  rates(): Promise<Rates>;
+  routes(): readonly RouteView[];
+  /** Ends an MCP session for good. @returns false where no session has the label */
+  endSession(label: string): Promise<boolean>;
+  /**
+   * The last lines of the audit stream as JSON, the oldest first.
+   * @returns undefined where no stream is configured
+   */
+  auditLines(limit: number): Promise<readonly string[] | undefined>;
+  readonly config: ConfigViews;
+}
+
+/** The configuration as it is written. */
+export interface ConfigViews {
+  /** @throws Error where it cannot be read */
+  read(): ConfigText;
+  /** The reason why the API may not write it; undefined where it may. */
+  whyReadOnly(): string | undefined;
+  /** The JSON Schema. */
+  schema(): string;
+}
+
+export interface ConfigText {
+  readonly text: string;
+  /** Changes with the text: an entity tag in its quotes. */
+  readonly etag: string;
+}
+
+/** Totals since the start, and the duration of recent requests in milliseconds; null where there were none. */
+export interface Rates {
+  readonly requests: number;
+  /** Requests answered with 401, 403 or 429. */
+  readonly refusals: number;
+  /** Requests answered with 500 or more. */
+  readonly errors: number;
+  readonly mcpCalls: number;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
+/** A route as a client sees it. */
+export interface RouteView {
+  /** `bind/listener/route` */
+  readonly id: string;
+  readonly bind: string;
+  /** The port in use; undefined where it is closed. */
+  readonly port: number | undefined;
+  readonly listener: string;
+  readonly hostnames: readonly string[];
+  /** The path of the first match; undefined for TCP. */
+  readonly path: string | undefined;
+  readonly kind: 'mcp' | 'http' | 'tcp';
+  readonly targets: readonly { readonly name: string; readonly kind: string }[];
+  /** Keys of the backends, as sessions have them. */
+  readonly backends: readonly string[];
+  readonly authentication: RouteLogin | undefined;
+  /** Addresses for a client on this machine. */
+  readonly urls: readonly string[];
+}
+
+/** The credential that a route asks for. */
+export interface RouteLogin {
+  /** The policy, such as `mcpAuthentication`. */
+  readonly kind: string;
+  readonly issuers: readonly string[];
+  readonly audiences: readonly string[];
+  /** Scopes that the metadata of the route names. */
+  readonly clientScopes: readonly string[];
 }
 
 /** Requests that the gateway has served, and requests that an operator asks about. */
@@ -75,10 +154,43 @@ export interface ServingState {
   readonly closedPorts: readonly { readonly port: number; readonly problem: string }[];
   readonly brokenRoutes: readonly BrokenRoute[];
   readonly certificates: readonly CertificateState[];
-  /** Sessions and children of the MCP side, as plain data. */
-  readonly mcp: unknown;
+  /** Sessions and children of the MCP side; undefined where this process serves no requests. */
+  readonly mcp: McpState | undefined;
   /** Empty where the main process itself serves. */
   readonly workers: readonly WorkerState[];
+}
+
+/** The same shape as the views of `mcp`; the dump shows all of it. */
+export interface McpState {
+  readonly sessions: readonly McpSessionState[];
+  readonly children: number;
+  readonly hidden: readonly object[];
+}
+
+/** An MCP session; times in milliseconds since the epoch. */
+export interface McpSessionState {
+  readonly label: string;
+  /** Key of the backend. */
+  readonly backend: string;
+  readonly principal: string | undefined;
+  readonly client?: { readonly name: string; readonly version: string } | undefined;
+  readonly protocolVersion: string | undefined;
+  readonly createdAt: number;
+  readonly lastUsedAt: number;
+  readonly targets: readonly McpTargetState[];
+  /** The process that holds the session; absent where there is only one. */
+  readonly worker?: number;
+}
+
+/** The connection of a session to one of its servers. */
+export interface McpTargetState {
+  readonly name: string;
+  readonly state: string;
+  readonly pid: number | undefined;
+  readonly restarts: number;
+  readonly lastError: string | undefined;
+  /** The last lines that a child wrote to its standard error. */
+  readonly stderr?: readonly string[];
 }
 
 export interface WorkerState {

@@ -17,8 +17,13 @@ export class EventStreams {
   /**
    * Opens an event stream on a response.
    * @param begin gets the function that sends an event, and returns what ends the source of the events
+   * @param isAllowed asked now and then; the stream ends where its reader may not read on
    */
-  serve(response: ServerResponse, begin: (send: (json: string) => void) => () => void): void {
+  serve(
+    response: ServerResponse,
+    begin: (send: (json: string) => void) => () => void,
+    isAllowed: () => boolean = () => true,
+  ): void {
     let dropped = 0;
     response.write(': open\n\n');
     const send = (json: string): void => {
@@ -31,8 +36,11 @@ export class EventStreams {
       response.write(`event: request\ndata: ${json}\n\n`);
     };
     const end = begin(send);
-    const timer = setInterval(() => void response.write(': alive\n\n'), keepAliveMs).unref();
     const close = (): void => void response.end();
+    const timer = setInterval(() => {
+      if (isAllowed()) response.write(': alive\n\n');
+      else close();
+    }, keepAliveMs).unref();
     this.open.add(close);
     response.once('close', () => {
       clearInterval(timer);

@@ -147,8 +147,8 @@ const makePrivate = (folder: string, uid: number): void => {
     throw new Error('is not a folder that only this user can enter');
 };
 
-/** A reader sees the whole old secret or the whole new one. */
-const writeAtomically = (file: string, secret: string): void => {
+/** Writes a file that only this user can read. A reader sees the whole old text or the whole new one. */
+export const writeAtomically = (file: string, secret: string): void => {
   const next = `${file}.${randomBytes(8).toString('hex')}`;
   writeFileSync(next, `${secret}\n`, { mode: 0o600, flag: 'wx' });
   try {

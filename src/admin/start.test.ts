@@ -10,7 +10,6 @@ import { test, type TestContext } from 'node:test';
 import { defaults, type ListenAddress, type Model } from '../model/index.ts';
 import { createLogger, createMetrics, type LogLevel } from '../telemetry/index.ts';
 import type { AdminViews, BrokenRoute, ConfigState, Readiness } from './contract.ts';
-import { EventStreams } from './eventStream.ts';
 import { findOperatorSecret, keepOperatorSecret, readSecret } from './operatorSecret.ts';
 import { adminPages, readinessPages, statsPages } from './pages.ts';
 import { startAdmin } from './start.ts';
@@ -62,7 +61,7 @@ const start = async (
             expiresAt: Date.parse('2027-01-01T00:00:00Z'),
           },
         ],
-        mcp: { sessions: 0, children: [] },
+        mcp: { sessions: [], children: 0, hidden: [] },
         workers: [{ worker: 1, state: 'serving', pid: 4711, restarts: 3 }],
       }),
     readiness: () => now.readiness,
@@ -107,7 +106,7 @@ test('the configuration dump shows the running configuration without secrets', a
   assert.equal(dump.model.process.fixed.sessionKey, '[redacted]');
   assert.equal(dump.config.loadedAt, '2026-11-21T10:00:00.000Z');
   assert.equal(dump.keySets[0].problem, 'connection refused');
-  assert.deepEqual(dump.mcp, { sessions: 0, children: [] });
+  assert.deepEqual(dump.mcp, { sessions: [], children: 0, hidden: [] });
 });
 
 test('the index lists every page, and an unknown one is 404', async (t) => {
@@ -138,14 +137,9 @@ test('quitquitquit drains on POST only', async (t) => {
 
 test('every page that changes something refuses a request without the secret over TCP', async (t) => {
   const { admin, now } = await start(t);
-  const pages = adminPages({ requests: {} } as AdminViews, new EventStreams());
+  const pages = adminPages({} as AdminViews, [], []);
   const changing = pages.filter(({ method }) => method !== 'GET');
-  assert.deepEqual(changing.map(({ path }) => path).toSorted(), [
-    '/api/v1/why',
-    '/logging',
-    '/quitquitquit',
-    '/upgrade',
-  ]);
+  assert.deepEqual(changing.map(({ path }) => path).toSorted(), ['/logging', '/quitquitquit', '/upgrade']);
   for (const { method, path } of changing)
     for (const authorization of ['', 'Bearer', 'Bearer x', `Basic ${'A'.repeat(43)}`]) {
       const refused = await fetch(`${admin}${path}`, { method, headers: { authorization } });
@@ -313,6 +307,31 @@ test('the admin port refuses requests of pages of other sites', async (t) => {
   const own = new URL(admin).host;
   assert.equal(await ask(`${admin}/`, { origin: `http://${own}`, 'sec-fetch-site': 'same-origin' }), 200);
   assert.equal(await ask(`${admin}/`, { 'sec-fetch-site': 'none' }), 200);
+});
+
+test('an address that other machines can reach opens no page without the secret', async (t) => {
+  const { admin = '' } = await start(t, { admin: { kind: 'tcp', host: '0.0.0.0', port: 0 } });
+  const { port } = new URL(admin);
+  const local = `http://127.0.0.1:${port}`;
+  for (const path of ['/', '/config_dump', '/readyz', '/logging'])
+    assert.equal((await fetch(`${local}${path}`)).status, 401, path);
+  const { secret } =
+    findOperatorSecret({ host: '0.0.0.0', port: Number(port) }) ?? assert.fail('there is no secret');
+  const headers = { authorization: `Bearer ${secret}` };
+  assert.equal((await fetch(`${local}/config_dump`, { headers })).status, 200);
+});
+
+test('an address that other machines can reach is not opened where no secret can be stored', async (t) => {
+  const { getuid } = process;
+  const useId = (value: typeof getuid): void =>
+    void Object.defineProperty(process, 'getuid', { value, configurable: true, writable: true });
+  t.after(() => useId(getuid));
+  // A platform without user ids.
+  useId(undefined);
+  const exposed: ListenAddress = { kind: 'tcp', host: '0.0.0.0', port: 0 };
+  await assert.rejects(start(t, { admin: exposed }), /could not store the secret/);
+  const { admin } = await start(t);
+  assert.equal((await fetch(`${admin}/config_dump`)).status, 200, 'loopback is read without a secret');
 });
 
 test('an address that is off is not opened', async (t) => {

@@ -1,14 +1,19 @@
 import { messageOf } from '../errorText.ts';
-import type { ListenAddress } from '../model/index.ts';
+import { isExposed, type ListenAddress } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
-import { serve, text } from './answer.ts';
+import { AdminAccess } from './access/adminAccess.ts';
+import { LinkFile } from './access/linkFile.ts';
+import { loginPages } from './access/loginPages.ts';
+import { serve } from './answer.ts';
+import { apiOperations } from './api/operations.ts';
+import { loginUrl, type OwnAddress } from './api/sessionOperations.ts';
 import type { AdminViews } from './contract.ts';
 import { createConsole } from './console/index.ts';
-import { refusal, refusedChange } from './guard.ts';
+import { refusal } from './guard.ts';
 import { EventStreams } from './eventStream.ts';
 import { openServer, type OpenServer } from './listen.ts';
-import { keepOperatorSecret, type OperatorSecret } from './operatorSecret.ts';
+import { keepOperatorSecret } from './operatorSecret.ts';
 import { adminPages, readinessPages, statsPages } from './pages.ts';
 
 export interface AdminOptions {
@@ -24,6 +29,8 @@ export interface AdminOptions {
   readonly consoleFolder?: URL;
   /** Sockets of the program before this one, as its `handles` had them; where there was one, `openRest` is due. */
   readonly inherited?: Admin['handles'] | undefined;
+  /** Shows the first link to the console to the operator; a file that only this user can read has it where absent. */
+  readonly showLink?: ((url: string) => void) | undefined;
 }
 
 export interface Admin {
@@ -56,34 +63,37 @@ type Purpose = (typeof purposes)[number];
  */
 export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   const { views, log, metrics } = options;
-  const configuredHost = options.admin.kind === 'tcp' ? options.admin.host : undefined;
+  const exposed = isExposed(options.admin);
+  const host = options.admin.kind === 'tcp' ? options.admin.host : undefined;
+  const access = new AdminAccess({ host, exposed, log });
   // Only the owner of a socket file can connect to it (mode 0600).
-  let secret: OperatorSecret | 'owner' | undefined = options.admin.kind === 'unix' ? 'owner' : undefined;
+  if (options.admin.kind === 'unix') access.secret = 'owner';
   const streams = new EventStreams();
   /** This program removes the file of the secret at its end. */
   let ownsSecret = false;
-  const console = options.consoleFolder === undefined ? undefined : createConsole(options.consoleFolder, log);
+  const files = options.consoleFolder === undefined ? undefined : createConsole(options.consoleFolder, log);
   /** Requests of other sites get the refusal of the other pages. */
   const withConsole =
     (rest: Handler): Handler =>
     async (request, response) => {
-      const own = console !== undefined && refusal(request, configuredHost) === undefined;
-      if (!own || !(await console.serve(request, response))) await rest(request, response);
+      const own = files !== undefined && refusal(request, host) === undefined;
+      if (!own || !(await files.serve(request, response))) await rest(request, response);
     };
+  let link: LinkFile | undefined;
+  const ownAddress = (): OwnAddress => addressFor(addresses.admin);
+  const operations = apiOperations({ views, streams, access, address: ownAddress });
+  const logins = views.gateway === undefined ? [] : loginPages(access, () => ownAddress().port);
   const pages: Readonly<Record<Purpose, Handler>> = {
     admin: withConsole(
-      serve(
-        adminPages(views, streams),
+      serve({
+        pages: adminPages(views, operations, logins),
         log,
-        (request) => {
-          const refused = refusal(request, configuredHost);
-          return refused === undefined ? refusedChange(request, { secret, log }) : text(403, refused);
-        },
-        views.acted?.bind(views),
-      ),
+        admit: (request, page) => access.admit(request, page),
+        acted: views.acted?.bind(views),
+      }),
     ),
-    stats: serve(statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log),
-    readiness: serve(readinessPages(views), log),
+    stats: serve({ pages: statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log }),
+    readiness: serve({ pages: readinessPages(views), log }),
   };
   const open: OpenServer[] = [];
   const handles = new Map<string, SocketHandle>();
@@ -110,20 +120,46 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   };
   const keepSecret = (address: string, takeOver = false): void => {
     const { hostname, port } = new URL(address);
+    const where = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80) };
     try {
-      secret = keepOperatorSecret(
-        { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80) },
-        takeOver,
-      );
+      const secret = keepOperatorSecret(where, takeOver);
+      access.secret = secret;
       ownsSecret = !takeOver;
       log.info('Admin changes require the operator secret', { file: secret.file });
     } catch (error) {
       const reason = messageOf(error);
+      if (exposed)
+        throw new Error(
+          `the admin address ${address} can be reached from other machines, and the gateway could not store the secret that protects it: ${reason}`,
+          { cause: error },
+        );
       log.warn('Admin changes disabled: the operator secret could not be stored', { reason });
     }
   };
+  /** A link for the operator of this machine. On an exposed address, `portcullis console` asks for one. */
+  const offerLink = (): void => {
+    const { secret } = access;
+    const { origin } = ownAddress();
+    if (exposed || origin === undefined || typeof secret !== 'object' || views.gateway === undefined) return;
+    const make = (): string =>
+      loginUrl(
+        origin,
+        access.links.make('operator', () => link?.remove()),
+      );
+    if (options.showLink !== undefined) {
+      options.showLink(make());
+      return;
+    }
+    try {
+      link = LinkFile.write(secret.file, make());
+      log.info('Console link written', { file: link.file });
+    } catch (error) {
+      log.warn('Console link could not be written', { reason: messageOf(error) });
+    }
+  };
   const close = async (): Promise<void> => {
-    if (ownsSecret && typeof secret === 'object') secret.remove();
+    link?.remove();
+    if (ownsSecret && typeof access.secret === 'object') access.secret.remove();
     streams.end();
     await Promise.all(open.map(async (server) => await server.close()));
   };
@@ -136,6 +172,7 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
     throw error;
   }
   registerViews(views, metrics);
+  offerLink();
   return {
     addresses,
     handles,
@@ -154,6 +191,14 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
 
 /** The same wish finds the same socket, also where the system chose the port. */
 const keyOf = (purpose: Purpose, where: ListenAddress): string => `${purpose} ${JSON.stringify(where)}`;
+
+/** The address of the port for browsers. A wildcard address covers this machine. */
+function addressFor(address: string | undefined): OwnAddress {
+  if (address?.startsWith('http://') !== true) return { origin: undefined, port: 0 };
+  const { hostname, port } = new URL(address);
+  const host = hostname === '0.0.0.0' || hostname === '[::]' ? 'localhost' : hostname;
+  return { origin: `http://${host}:${port || '80'}`, port: Number(port || 80) };
+}
 
 const registerViews = (views: AdminViews, metrics: Metrics): void => {
   metrics.collect(

@@ -124,6 +124,11 @@ export class Audit {
     return open;
   }
 
+  /** The last lines of this process as JSON, the oldest first. */
+  get lastLines(): readonly string[] {
+    return this.writer.lastLines.all;
+  }
+
   /** Resolves when all intents so far are durable; undefined where nobody has to wait. Rejects with GatewayError. */
   get settled(): Promise<void> | undefined {
     return this.settings.required ? this.writer.settled : undefined;

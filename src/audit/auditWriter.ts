@@ -3,6 +3,7 @@ import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { SinkError, type AuditSinkPort } from './auditSink.ts';
 import type { Chain, ChainPlace } from './chain.ts';
+import { LastLines } from './lastLines.ts';
 import { streamLine } from './lines.ts';
 import { WaitingLines } from './waitingLines.ts';
 
@@ -49,6 +50,7 @@ interface Intent {
  * failed. Lines that are sealed are never dropped, so that a gap in the chain is never the work of the gateway itself.
  */
 export class AuditWriter {
+  readonly lastLines = new LastLines();
   private readonly options: AuditWriterOptions;
   private readonly pace: Pace;
   private readonly waiting: WaitingLines;
@@ -197,6 +199,7 @@ export class AuditWriter {
   private nextBatch(): Buffer | undefined {
     const piece = this.waiting.shift();
     this.batchLines = piece?.lines ?? 0;
+    if (piece !== undefined) this.lastLines.add(piece.bytes);
     this.batchPlace = piece?.place;
     return piece?.bytes;
   }

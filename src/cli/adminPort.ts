@@ -22,6 +22,8 @@ export const adminFlags: Readonly<Record<'admin' | 'secret-file', Flag>> = {
 
 export interface AdminQuestion {
   readonly method: 'GET' | 'POST';
+  /** JSON. */
+  readonly body?: string;
   /** Path and query. */
   readonly path: string;
   readonly address?: string | undefined;
@@ -39,23 +41,31 @@ export interface AdminAnswer {
  * @throws UsageError where the address is none, or the secret file cannot be used
  */
 export async function askAdmin(
-  { method, path, address = usualAddress, secretFile }: AdminQuestion,
+  { method, path, body, address = usualAddress, secretFile }: AdminQuestion,
   terminal: Terminal,
 ): Promise<AdminAnswer | undefined> {
   const target = targetOf(address);
-  const secret = method === 'GET' ? undefined : await secretFor(target, secretFile, terminal);
-  const headers = secret === undefined ? {} : { authorization: `Bearer ${secret}` };
+  // Other pages need no secret for reading, and a program that listens there by now need not learn it.
+  const isOpen = method === 'GET' && !path.startsWith('/api/');
+  const secret = isOpen ? undefined : await secretFor(target, secretFile, terminal);
+  const headers = {
+    ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
   const { tcp, ...connection } = target;
   try {
-    return await send({
-      ...connection,
-      host: tcp?.host,
-      port: tcp?.port,
-      method,
-      path,
-      headers,
-      agent: false,
-    });
+    return await send(
+      {
+        ...connection,
+        host: tcp?.host,
+        port: tcp?.port,
+        method,
+        path,
+        headers,
+        agent: false,
+      },
+      body,
+    );
   } catch (error) {
     terminal.err(`portcullis: no gateway answers at ${address}: ${reasonOf(error)}\n`);
     return undefined;
@@ -95,7 +105,7 @@ async function secretFor(
   }
 }
 
-function send(options: RequestOptions): Promise<AdminAnswer> {
+function send(options: RequestOptions, body: string | undefined): Promise<AdminAnswer> {
   return new Promise((resolve, reject) => {
     request(options, (response) => {
       let body = '';
@@ -103,6 +113,6 @@ function send(options: RequestOptions): Promise<AdminAnswer> {
       response.on('error', reject).on('end', () => resolve({ status: response.statusCode ?? 0, body }));
     })
       .on('error', reject)
-      .end();
+      .end(body);
   });
 }

@@ -7,6 +7,8 @@ export interface Terminal {
   /** Everything else. */
   err(text: string): void;
   readonly env: Environment;
+  /** A person reads `err`. */
+  readonly interactive?: boolean;
   /** A parent process holds a pipe to this one; undefined where the terminal is not that of a process. */
   readonly tethered?: boolean;
 }

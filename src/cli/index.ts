@@ -11,6 +11,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   stdio: async () => (await import('./stdio.ts')).stdioCommand,
   upgrade: async () => (await import('./upgrade.ts')).upgrade,
   admin: async () => (await import('./admin.ts')).admin,
+  console: async () => (await import('./console.ts')).consoleCommand,
   check: async () => (await import('./check.ts')).check,
   explain: async () => (await import('./explain.ts')).explain,
   why: async () => (await import('./why.ts')).why,
@@ -31,7 +32,13 @@ function realTerminal(tethered: boolean): Terminal {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
     });
-  return { out: (text) => void stdout.write(text), err: (text) => void stderr.write(text), env, tethered };
+  return {
+    out: (text) => void stdout.write(text),
+    err: (text) => void stderr.write(text),
+    env,
+    interactive: stderr.isTTY,
+    tethered,
+  };
 }
 
 /**

@@ -25,7 +25,13 @@ export async function serveUntilStopped(options: ServeOptions, terminal: Termina
   let predecessor: Predecessor | undefined;
   try {
     predecessor = await findPredecessor(version());
-    const gateway = await startGateway({ ...options, inheritance: predecessor?.inheritance });
+    const gateway = await startGateway({
+      ...options,
+      inheritance: predecessor?.inheritance,
+      ...(terminal.interactive === true && {
+        showLink: (url) => terminal.err(`Console (the link works once): ${url}\n`),
+      }),
+    });
     stopping.started(gateway);
     try {
       pidFile?.write();

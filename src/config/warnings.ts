@@ -1,10 +1,10 @@
 import { isOverNetwork, warningsOfTarget } from '../mcp/targets/facts.ts';
 import {
+  isExposed,
   reachableHostnames,
   sortedRules,
   type BackendTls,
   type HttpListener,
-  type ListenAddress,
   type McpBackend,
   type Model,
   type PathMatch,
@@ -39,7 +39,10 @@ export function warningsOf(
   if (model.binds.length === 0)
     warn(places.top, 'nothing is served', 'add `binds`, or `gateways` with `routes` or `mcp`');
   if (isExposed(model.process.fixed.admin))
-    warn(places.admin, 'the admin interface has no login and can be reached from other machines');
+    warn(
+      places.admin,
+      'the admin interface can be reached from other machines, and sends its secret without TLS',
+    );
   if (model.process.fixed.admin.kind === 'tcp' && hasChildren(model))
     warn(
       places.admin,
@@ -75,10 +78,6 @@ function hasChildren({ binds }: Model): boolean {
     .flatMap((listener) => ('routes' in listener ? listener.routes : []))
     .flatMap(({ backends }) => backends)
     .some((backend) => backend.kind === 'mcp' && !backend.targets.every(isOverNetwork));
-}
-
-function isExposed(address: ListenAddress): boolean {
-  return address.kind === 'tcp' && !address.host.startsWith('127.') && address.host !== '::1';
 }
 
 function warnOfListener(listener: HttpListener, warn: Warn): void {

@@ -16,6 +16,8 @@ export interface GatewayOptions {
   readonly env: Environment;
   /** The version of the program, for admin and metrics. */
   readonly version?: string;
+  /** Shows the link to the console to the operator; a file that only this user can read has it where absent. */
+  readonly showLink?: (url: string) => void;
   /** The command that started it; without it no upgrade is possible. */
   readonly program?: Program;
   /** From the program whose place this one takes. */

@@ -226,6 +226,11 @@ export class McpRuntime {
     this.targets.retire(liveKeys);
   }
 
+  /** An operator ends a session for good. @returns false where no live session has the label */
+  endSession(label: string): Promise<boolean> {
+    return this.sessions.endLabelled(label);
+  }
+
   /** Runs every five seconds: keep-alives, idle sessions, streams that are not read. */
   tick(clock: number = performance.now()): void {
     this.sessions.tick(clock);

@@ -5,6 +5,7 @@ export { defaults } from './defaults.ts';
 export { environmentVariable, secretVariables } from './environment.ts';
 export { joinEndpoints, type AddressLists } from './endpoints.ts';
 export { formatDuration, maxDurationMs, parseDuration } from './duration.ts';
+export { isExposed } from './listenAddress.ts';
 export { logLevels } from './logLevels.ts';
 export { standardMethods } from './methods.ts';
 export { portionsOf, withoutRoutes, withRoutes, type ModelFrame } from './portions.ts';

@@ -23,7 +23,7 @@ import { sessionPersistenceFacts } from './sessionPersistence/facts.ts';
 import { timeoutFacts } from './timeout/facts.ts';
 import { urlRewriteFacts } from './urlRewrite/facts.ts';
 import { maskedNames } from '../schema/index.ts';
-import type { ClusterForm, PolicyFacts, PolicyPlace } from './policyFacts.ts';
+import type { ClusterForm, PolicyFacts, PolicyLogins, PolicyPlace } from './policyFacts.ts';
 import type { PolicyUse } from '../model/index.ts';
 import { ruleDecisions, type RuleDecision } from './rules/decisions.ts';
 import type { Rule } from './rules/schema.ts';
@@ -196,6 +196,16 @@ export const maskedSettings: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 /** The schemas of all policies. */
 export const allSchemas: readonly z.ZodType[] = Array.from(rows.values(), ({ schema }) => schema);
 
+/** The credential that a policy asks callers for, and where to get it; undefined for a policy that asks for none. */
+export function loginOf({
+  name,
+  settings,
+}: PolicyUse): (PolicyLogins & { readonly kind: string }) | undefined {
+  const { logins, asksFor } = factsOf(name) ?? {};
+  if (logins !== undefined) return { kind: name, ...logins(settings) };
+  return asksFor === undefined ? undefined : { kind: name, issuers: [], audiences: [], clientScopes: [] };
+}
+
 /** The authorization rules that a policy is, or holds as a member. */
 export function rulesOf({ name, settings }: PolicyUse): readonly Rule[] {
   const at = factsOf(name)?.rules;
@@ -216,7 +226,7 @@ const member = (value: unknown, name: string): unknown =>
 
 export { valueExchange } from './backendAuth/valueExchange.ts';
 export { oneOf } from './fields/crdRules.ts';
-export type { ClusterForm, CrdRule, PolicyFacts, PolicyPlace } from './policyFacts.ts';
+export type { ClusterForm, CrdRule, PolicyFacts, PolicyLogins, PolicyPlace } from './policyFacts.ts';
 export { mcpRuleRules, ruleRules } from './rules/crdRules.ts';
 export type { RuleDecision } from './rules/decisions.ts';
 export { targetsNamedBy } from './rules/targets.ts';

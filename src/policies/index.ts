@@ -68,7 +68,15 @@ export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { hideCookies } from './oidc/index.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
-export { keepsCookies, policiesNotBuiltOn, policiesOn, policyOrder, policySchemas } from './facts.ts';
+export type { PolicyLogins } from './policyFacts.ts';
+export {
+  keepsCookies,
+  loginOf,
+  policiesNotBuiltOn,
+  policiesOn,
+  policyOrder,
+  policySchemas,
+} from './facts.ts';
 
 /** Policy name → its run-time part. */
 const runTime = {

@@ -21,6 +21,8 @@ export interface PolicyFacts {
   readonly about: 'caller' | 'request' | 'forwarding' | 'connection';
   /** The credential that it asks callers for. */
   readonly asksFor?: 'token' | 'password' | 'key';
+  /** The issuers with whose tokens a caller can log in, for policies that name some. */
+  readonly logins?: (settings: unknown) => PolicyLogins;
   /** It answers requests in the place of a backend. */
   readonly answers?: true;
   /** `path.prefix` of its settings replaces the path prefix of a match, so every match must have one. */
@@ -46,6 +48,14 @@ export interface PolicyFacts {
   readonly notInCluster?: readonly string[];
   /** Path in the settings (dots, `*` for entries of a list, empty for the whole) → further rules of the CRD. */
   readonly crdRules?: Readonly<Record<string, readonly CrdRule[]>>;
+}
+
+/** The ways to get the credential that a policy asks for. */
+export interface PolicyLogins {
+  readonly issuers: readonly string[];
+  readonly audiences: readonly string[];
+  /** Scopes that a client should ask for. */
+  readonly clientScopes: readonly string[];
 }
 
 /** A rule of a CRD in CEL (`x-kubernetes-validations`), for what the schema checks by code. */

@@ -1,7 +1,9 @@
 import type { KeySetView } from '../auth/contract.ts';
+import type { McpView } from '../mcp/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
+import type { PolicyLogins } from '../policies/index.ts';
 import type { BindView, DataPlane, Decision, TrialRequest } from '../proxy/index.ts';
-import type { LogLevel } from '../telemetry/index.ts';
+import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 
 /** Secrets that no child process may inherit, and no log may show. */
@@ -49,7 +51,16 @@ export interface Plane {
   view(): Promise<PlaneView>;
   /** All metrics in the Prometheus text format. */
   expose(): Promise<string>;
+  /** The same as data. */
+  counts(): Promise<MetricsSnapshot>;
   setLogLevel(level: LogLevel): void;
+  /** Ends an MCP session for good. @returns false where no session has the label */
+  endSession(label: string): Promise<boolean>;
+  /**
+   * The last lines of the audit stream of the processes that serve, as JSON, the oldest first. Never rejects: lines of a
+   * process that does not answer in time are left out.
+   */
+  auditLines(): Promise<readonly string[]>;
   /** The last records of requests, and those that follow. */
   readonly requests: RequestFeed;
   /** Explains a request by the model in use. @throws Error for a request that is none */
@@ -85,13 +96,38 @@ export interface PlaneView {
   readonly certificates: DataPlane['certificates'];
   readonly keySets: readonly KeySetView[];
   readonly mcp: {
-    readonly sessions: readonly object[];
+    readonly sessions: readonly (McpView['sessions'][number] & {
+      /** The worker that holds the session; absent where there is no process but this one. */
+      readonly worker?: number;
+    })[];
     readonly children: number;
     /** Items that no client can reach, because an item of another target has their name. */
     readonly hidden: readonly object[];
   };
   /** Empty where there is no process but this one. */
   readonly workers: readonly WorkerView[];
+}
+
+/** A route as a client sees it. */
+export interface RouteView {
+  /** `bind/listener/route` */
+  readonly id: string;
+  readonly bind: string;
+  /** The port in use; undefined where it is closed. */
+  readonly port: number | undefined;
+  readonly listener: string;
+  /** Those of the route, or else that of its listener. */
+  readonly hostnames: readonly string[];
+  /** The path of the first match that is no regular expression. */
+  readonly path: string | undefined;
+  readonly kind: 'mcp' | 'http' | 'tcp';
+  readonly targets: readonly { readonly name: string; readonly kind: string }[];
+  /** Keys of the backends, as sessions have them. */
+  readonly backends: readonly string[];
+  /** The credential that it asks callers for. */
+  readonly authentication: (PolicyLogins & { readonly kind: string }) | undefined;
+  /** Addresses for a client on this machine. */
+  readonly urls: readonly string[];
 }
 
 export interface WorkerView {

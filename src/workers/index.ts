@@ -5,6 +5,7 @@ export { workersUnsupported } from './portSocket.ts';
 export { PrivateFolder } from './privateFolder.ts';
 export { explainOffline } from './offline.ts';
 export { findPredecessor, type Predecessor } from './predecessor.ts';
+export { routeViews } from './routeViews.ts';
 export { ServingProcess, type ServingProcessOptions } from './servingProcess.ts';
 export type { Program } from './successor.ts';
 export { ProcessTree, type ProcessTreeOptions } from './processTree.ts';

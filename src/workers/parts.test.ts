@@ -38,6 +38,22 @@ const viewOf = (part: Partial<PlaneView>): PlaneView => ({
   ...part,
 });
 
+const sessionOf = (label: string): PlaneView['mcp']['sessions'][number] => ({
+  label,
+  backend: 'mcp',
+  principal: undefined,
+  protocolVersion: '2025-11-25',
+  client: undefined,
+  createdAt: 1,
+  resumed: false,
+  lastUsedAt: 2,
+  attached: false,
+  streams: 0,
+  held: 0,
+  pressed: false,
+  targets: [],
+});
+
 test('merged views add up connections and show the worst state of keys and certificates', () => {
   const certificate = (state: 'ready' | 'stale'): PlaneView['certificates'][number] => ({
     certificate: 'a.pem',
@@ -60,7 +76,7 @@ test('merged views add up connections and show the worst state of keys and certi
           brokenRoutes: [{ route: 'a', problem: 'x' }],
           certificates: [certificate('ready')],
           keySets: [keys('ready', 3)],
-          mcp: { sessions: [{ id: 'one' }], children: 1, hidden: [{ name: 'a' }] },
+          mcp: { sessions: [sessionOf('one')], children: 1, hidden: [{ name: 'a' }] },
         }),
       ],
       [
@@ -70,7 +86,7 @@ test('merged views add up connections and show the worst state of keys and certi
           brokenRoutes: [{ route: 'a', problem: 'x' }],
           certificates: [certificate('stale')],
           keySets: [keys('waiting', 0)],
-          mcp: { sessions: [{ id: 'two' }], children: 2, hidden: [{ name: 'a' }] },
+          mcp: { sessions: [sessionOf('two')], children: 2, hidden: [{ name: 'a' }] },
         }),
       ],
     ],
@@ -85,8 +101,8 @@ test('merged views add up connections and show the worst state of keys and certi
     keySets: [keys('waiting', 0)],
     mcp: {
       sessions: [
-        { worker: 1, id: 'one' },
-        { worker: 2, id: 'two' },
+        { worker: 1, ...sessionOf('one') },
+        { worker: 2, ...sessionOf('two') },
       ],
       children: 3,
       hidden: [{ name: 'a' }],

@@ -25,6 +25,7 @@ import { PrivateFolder, removeStaleFolders } from './privateFolder.ts';
 import type { Start } from './workerMessages.ts';
 import { RequestRecords } from './requestFeed.ts';
 import { Sockets } from './sockets.ts';
+import { inOrder } from '../audit/index.ts';
 import { TokenThread } from './tokens/tokenThread.ts';
 import { mergeViews } from './views.ts';
 import { WorkerEndedError } from './workerEndedError.ts';
@@ -162,6 +163,15 @@ export class ProcessTree implements Plane {
   }
 
   async expose(): Promise<string> {
+    return await exposeSum(await this.snapshots());
+  }
+
+  async counts(): Promise<MetricsSnapshot> {
+    return await addUp(await this.snapshots());
+  }
+
+  /** The metrics of every process, those of ended ones among them. */
+  private async snapshots(): Promise<readonly MetricsSnapshot[]> {
     const workers = await Promise.all(
       this.pool.serving.map(async ({ process }) => {
         // A late worker is counted with its last numbers: a sum must not fall.
@@ -175,13 +185,23 @@ export class ProcessTree implements Plane {
     for (let known; known !== this.endedCounts; ended = await known) known = this.endedCounts;
     const there = new Set(this.pool.serving.map(({ process }) => process));
     const snapshots = workers.filter((process) => there.has(process)).map(({ metrics }) => metrics);
-    return await exposeSum([own, ended, ...snapshots]);
+    return [own, ended, ...snapshots];
   }
 
   async why(request: TrialRequest): Promise<Decision> {
     const [first] = this.pool.serving;
     if (first === undefined) throw new Error('no worker serves');
     return await first.process.link.ask('why', request);
+  }
+
+  async endSession(label: string): Promise<boolean> {
+    const asked = this.pool.serving.map(({ process }) => inTime(process.link.ask('endSession', label)));
+    return (await Promise.all(asked)).includes(true);
+  }
+
+  async auditLines(): Promise<readonly string[]> {
+    const asked = this.pool.serving.map(({ process }) => inTime(process.link.ask('auditLines', undefined)));
+    return inOrder((await Promise.all(asked)).flatMap((lines) => lines ?? []));
   }
 
   setLogLevel(level: LogLevel): void {

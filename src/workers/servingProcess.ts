@@ -15,7 +15,13 @@ import {
   type TrialRequest,
 } from '../proxy/index.ts';
 import { RedisStore, type Store } from '../store/index.ts';
-import { createAccessLog, rememberSecrets, type Metrics, type RootLogger } from '../telemetry/index.ts';
+import {
+  createAccessLog,
+  rememberSecrets,
+  type Metrics,
+  type MetricsSnapshot,
+  type RootLogger,
+} from '../telemetry/index.ts';
 import { LogExport, Tracing } from '../tracing/index.ts';
 import { CommonKeys } from './commonKeys.ts';
 import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
@@ -246,6 +252,18 @@ export class ServingProcess implements Plane {
 
   expose(): Promise<string> {
     return this.options.metrics.expose();
+  }
+
+  counts(): Promise<MetricsSnapshot> {
+    return this.options.metrics.snapshot();
+  }
+
+  endSession(label: string): Promise<boolean> {
+    return this.mcp.endSession(label);
+  }
+
+  auditLines(): Promise<readonly string[]> {
+    return Promise.resolve(this.audit?.lastLines ?? []);
   }
 
   why(request: TrialRequest): Promise<Decision> {

@@ -67,6 +67,8 @@ export interface ToWorker {
   /** An operator watches the requests, or no longer does. */
   watch: Exchange<boolean, void>;
   why: Exchange<TrialRequest, Decision>;
+  endSession: Exchange<string, boolean>;
+  auditLines: Exchange<void, readonly string[]>;
   view: Exchange<void, PlaneView>;
   metrics: Exchange<void, MetricsSnapshot>;
   /** Sign of life. */

@@ -56,6 +56,8 @@ class Worker {
       logLevel: (level) => this.log?.setLevel(level),
       watch: (watched) => this.serving?.dataPlane.watchRequests(watched),
       why: (request) => this.served.why(request),
+      endSession: (label) => this.served.endSession(label),
+      auditLines: () => this.served.auditLines(),
       view: () => this.served.look(),
       metrics: () => this.metrics.snapshot(),
       beat: () => undefined,

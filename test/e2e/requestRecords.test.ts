@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
-import { findOperatorSecret } from '../../src/admin/index.ts';
 import type { Decision } from '../../src/proxy/contract.ts';
+import { apiClient, operatorOf, operatorSecret } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { startEchoApp } from './stage.testing.ts';
 
@@ -46,10 +46,18 @@ interface RequestRecord {
 }
 
 /** Reads records until one has the id. */
-async function recordsUntil(t: TestContext, url: string, last: string): Promise<RequestRecord[]> {
+async function recordsUntil(
+  t: TestContext,
+  gateway: GatewayProcess,
+  query: string,
+  last: string,
+): Promise<RequestRecord[]> {
   const ended = new AbortController();
   t.after(() => ended.abort());
-  const response = await fetch(url, { signal: ended.signal });
+  const response = await fetch(`${gateway.admin}/api/v1/requests${query}`, {
+    signal: ended.signal,
+    headers: { authorization: `Bearer ${operatorSecret(gateway).secret}` },
+  });
   assert.equal(response.status, 200, await (response.ok ? '' : response.text()));
   assert.equal(response.headers.get('content-type'), 'text/event-stream');
   const records: RequestRecord[] = [];
@@ -78,7 +86,7 @@ for (const workers of [1, 2]) {
     const gateway = gateways.get(workers)!;
     assert.equal(await ask(gateway, '/anything/ruled', 'unwatched'), 200);
     assert.equal(await ask(gateway, '/anything/ruled', 'refused', 'eve'), 403);
-    const records = await recordsUntil(t, `${gateway.admin}/api/v1/requests`, 'refused');
+    const records = await recordsUntil(t, gateway, '', 'refused');
     assert.deepEqual(
       records.map(({ requestId }) => requestId),
       ['refused'],
@@ -98,7 +106,7 @@ for (const workers of [1, 2]) {
   test(`with ${workers} workers, a watched request has a record with its decision`, async (t) => {
     const gateway = gateways.get(workers)!;
     const filter = encodeURIComponent('request.path == "/anything/ruled/watched"');
-    const found = recordsUntil(t, `${gateway.admin}/api/v1/requests?filter=${filter}`, 'watched');
+    const found = recordsUntil(t, gateway, `?filter=${filter}`, 'watched');
     // The stream may be open before all workers know of it.
     const asking = new AbortController();
     const asked = (async () => {
@@ -117,22 +125,16 @@ for (const workers of [1, 2]) {
 
   test(`with ${workers} workers, a request is explained and leaves nothing behind`, async () => {
     const gateway = gateways.get(workers)!;
-    const { hostname, port } = new URL(gateway.admin);
-    const secret = findOperatorSecret({ host: hostname, port: Number(port) })?.secret ?? '';
-    const why = (body: unknown, authorization = `Bearer ${secret}`): Promise<Response> =>
-      fetch(`${gateway.admin}/api/v1/why`, {
-        method: 'POST',
-        headers: { authorization },
-        body: JSON.stringify(body),
-      });
+    const operator = operatorOf(gateway);
+    const why = (body: unknown, headers = {}) => operator('POST', '/api/v1/why', body, headers);
     const limited = { request: 'GET /anything/limited HTTP/1.1\nHost: a' };
     for (let nth = 0; nth < 3; nth++) {
-      const decision = (await (await why(limited)).json()) as Decision;
+      const decision = (await why(limited)).json as Decision;
       assert.equal(decision.outcome.kind, 'forwarded');
       assert.equal(decision.policies[0]?.verdict, 'not evaluated');
     }
     assert.equal(await ask(gateway, '/anything/limited', 'first'), 200, 'no token was drawn');
-    assert.equal((await why(limited, 'Bearer other')).status, 401);
+    assert.equal((await why(limited, { authorization: 'Bearer other' })).status, 401);
     assert.equal((await why({})).status, 400);
     assert.equal((await why({ ...limited, extra: 1 })).status, 400);
     assert.equal((await why({ ...limited, port: 1 })).status, 422);
@@ -141,15 +143,15 @@ for (const workers of [1, 2]) {
 
 test('a filter that does not compile is refused', async () => {
   const gateway = gateways.get(1)!;
-  const response = await fetch(`${gateway.admin}/api/v1/requests?filter=nonsense`);
-  assert.equal(response.status, 400);
-  assert.match(await response.text(), /^filter: .*nonsense/);
+  const { status, json } = await operatorOf(gateway)('GET', '/api/v1/requests?filter=nonsense');
+  assert.equal(status, 400);
+  assert.match((json as { detail: string }).detail, /^filter: .*nonsense/);
 });
 
 test('a page of another site cannot read the requests', async () => {
   const gateway = gateways.get(1)!;
-  const response = await fetch(`${gateway.admin}/api/v1/requests`, {
-    headers: { origin: 'https://evil.test' },
-  });
-  assert.equal(response.status, 403);
+  const foreign = { origin: 'https://evil.test' };
+  assert.equal((await operatorOf(gateway)('GET', '/api/v1/requests', undefined, foreign)).status, 403);
+  const { json } = await apiClient(gateway)('GET', '/api/v1/requests');
+  assert.equal((json as { status: number }).status, 401, 'nor can another account of the machine');
 });

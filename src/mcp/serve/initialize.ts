@@ -37,6 +37,7 @@ export function initialize(
     });
   checkCalls(options, caller, 1);
   const session = opened ?? sessions.open(settings, caller);
+  session.client = programOf(message);
   request.annotate('mcp.session', session.label);
   const answer = new PostResponse(reply, accepted, 1, false, session.streams);
   client.audit?.follow(answer);
@@ -69,6 +70,19 @@ export function readInitialize({ batch, first }: Post): Envelope {
       message: `invalid request: initialize has more than ${maxKept} characters`,
     });
   return negotiable(first!);
+}
+
+/** Longer names and versions of a client are cut, in characters. */
+const longestName = 128;
+
+/** The program of the client, as its `clientInfo` names it. */
+function programOf({ text }: Envelope): Session['client'] {
+  const { params } = JSON.parse(text) as { readonly params?: unknown };
+  const { clientInfo } = Object(params) as { readonly clientInfo?: unknown };
+  const { name, version } = Object(clientInfo) as { readonly name?: unknown; readonly version?: unknown };
+  if (typeof name !== 'string') return undefined;
+  const shown = typeof version === 'string' ? version : '';
+  return { name: name.slice(0, longestName), version: shown.slice(0, longestName) };
 }
 
 /** The call that decides whether the session comes to be. @param target the target, or all of them */

@@ -27,12 +27,20 @@ import type { SessionFederation } from './sessionFederation.ts';
 import { SessionTargets } from './sessionTargets.ts';
 import type { TaskRegistry } from './taskRegistry.ts';
 
+/** The program of a client, as it calls itself. */
+export interface ClientProgram {
+  readonly name: string;
+  readonly version: string;
+}
+
 export interface SessionView {
   /** Hash of the id. */
   readonly label: string;
   readonly backend: string;
   readonly principal: string | undefined;
   readonly protocolVersion: string | undefined;
+  /** The program of the client, as it calls itself. */
+  readonly client: ClientProgram | undefined;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** Another process began it. */
@@ -100,6 +108,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
   readonly targets: SessionTargets;
   /** The first exchange of a session with one target, for targets that join later. */
   opening: { readonly request: Envelope; readonly response: Envelope } | undefined;
+  /** The program of the client, as it calls itself; undefined where it has not said so. */
+  client: ClientProgram | undefined;
   /** Set where the session has several targets, or had them once. */
   federation: SessionFederation | undefined;
   /** Requests of the client that wait for the checks of policies. */
@@ -425,6 +435,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
       backend: this.backendKey,
       principal: this.principal,
       protocolVersion: this.protocolVersion,
+      client: this.client,
       createdAt: this.createdAt,
       resumed: this.resumed,
       lastUsedAt: this.lastUsedAt,

@@ -248,6 +248,16 @@ export class Sessions {
     await Promise.all([shared ? ending : undefined, told]);
   }
 
+  /**
+   * An operator ends a session for good.
+   * @returns false where no live session has the label
+   */
+  async endLabelled(label: string): Promise<boolean> {
+    const found = [...this.live.values()].filter((session) => session.label === label);
+    await Promise.all(found.map((session) => this.endSession(session, endGraceMs)));
+    return found.length > 0;
+  }
+
   /** Gives up every call whose client has left. @param holder only in sessions of this one */
   dropAbandoned(holder: string | undefined): void {
     for (const session of this.live.values())

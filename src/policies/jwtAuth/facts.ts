@@ -76,6 +76,14 @@ export const jwtAuthFacts = {
   on: ['listener', 'route'],
   about: 'caller',
   asksFor: 'token',
+  logins: (settings) => {
+    const { providers } = settings as JwtAuthSettings;
+    return {
+      issuers: providers.map(({ issuer }) => issuer),
+      audiences: [...new Set(providers.flatMap(({ audiences = [] }) => audiences))],
+      clientScopes: [],
+    };
+  },
   clusterForms: [keySetForm('jwks'), keySetForm('providers.*.jwks')],
   crdRules: {
     '': [

@@ -190,6 +190,15 @@ export const mcpAuthenticationFacts = {
   on: ['route'],
   about: 'caller',
   asksFor: 'token',
+  logins: (settings) => {
+    const { issuers, resourceMetadata } = settings as McpAuthenticationSettings;
+    const scopes: unknown = resourceMetadata['scopesSupported'] ?? resourceMetadata['scopes_supported'];
+    return {
+      issuers: issuers.map(({ issuer }) => issuer),
+      audiences: [...new Set(issuers.flatMap(({ audiences }) => audiences))],
+      clientScopes: Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === 'string') : [],
+    };
+  },
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
   clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks')],
   // The gateway would send requests to addresses that a tenant has named.

@@ -145,6 +145,10 @@ export const oidcFacts = {
   schema: oidcSchema,
   on: ['listener', 'route'],
   about: 'caller',
+  logins: (settings) => {
+    const { issuer, clientId, scopes } = settings as OidcSettings;
+    return { issuers: [issuer], audiences: [clientId], clientScopes: scopes };
+  },
   ownCookies: true,
   ownPaths: (settings) => {
     const { redirectURI } = settings as OidcSettings;

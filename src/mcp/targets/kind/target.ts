@@ -46,6 +46,8 @@ export interface TargetView {
   readonly lastError: string | undefined;
   /** The era in which the gateway speaks with the server; absent: legacy. */
   readonly era?: Era;
+  /** The last lines that the child wrote to its standard error. */
+  readonly stderr?: readonly string[];
 }
 
 /** The place of a session with a server, for the process that continues it. */

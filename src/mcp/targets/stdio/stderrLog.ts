@@ -28,6 +28,11 @@ export class StderrLog {
     if (++this.count <= linesPerSecond) this.log.info('stderr', { line: text });
   }
 
+  /** The last lines, oldest first. */
+  get lines(): readonly string[] {
+    return [...this.ring];
+  }
+
   /** The last lines, oldest first, as one text. */
   last(): string {
     return this.ring.join('\n');

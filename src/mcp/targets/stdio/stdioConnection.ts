@@ -405,6 +405,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       restarts: this.restarts,
       pending: this.calling.size,
       lastError: this.lastError,
+      stderr: this.stderr.lines,
     };
   }
 

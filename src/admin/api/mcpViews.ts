@@ -1,0 +1,76 @@
+import type { McpSessionState, McpTargetState, RouteView } from '../contract.ts';
+import { redactText } from '../../telemetry/index.ts';
+
+/** The best comes first. */
+const states = ['ready', 'closed', 'suspended', 'starting', 'restarting', 'failed'];
+
+/** The sessions as the API shows them, the latest use first. */
+export function sessionsOf(routes: readonly RouteView[], sessions: readonly McpSessionState[]) {
+  const routeOf = new Map(
+    routes.toReversed().flatMap(({ id, backends }) => backends.map((key) => [key, id] as const)),
+  );
+  return sessions
+    .toSorted((a, b) => b.lastUsedAt - a.lastUsedAt)
+    .map(({ label, backend, principal, client, protocolVersion, createdAt, lastUsedAt, worker, targets }) => {
+      const subject = subjectOf(principal);
+      return {
+        label,
+        route: routeOf.get(backend) ?? backend,
+        ...(subject !== undefined && { subject }),
+        ...(client && { client }),
+        ...(protocolVersion !== undefined && { revision: protocolVersion }),
+        startedAt: new Date(createdAt).toISOString(),
+        lastUsedAt: new Date(lastUsedAt).toISOString(),
+        ...(worker !== undefined && { worker }),
+        targets: targets.map(targetOf),
+      };
+    });
+}
+
+function targetOf({ name, state, pid, restarts, lastError }: McpTargetState) {
+  return {
+    name,
+    state,
+    ...(pid !== undefined && { pid }),
+    restarts,
+    ...(lastError !== undefined && { problem: redactText(lastError) }),
+  };
+}
+
+/** The servers of all MCP routes, with their worst state in all sessions. */
+export function targetsOf(routes: readonly RouteView[], sessions: readonly McpSessionState[]) {
+  const mcp = routes.filter(({ kind }) => kind === 'mcp');
+  return mcp.flatMap(({ id, targets, backends }) => {
+    const own = sessions.filter(({ backend }) => backends.includes(backend));
+    return targets.map(({ name, kind }) => {
+      const uses = own.flatMap((session) => session.targets.filter((target) => target.name === name));
+      const worst = uses.toSorted((a, b) => states.indexOf(b.state) - states.indexOf(a.state))[0];
+      const problem = uses.find(({ lastError }) => lastError !== undefined)?.lastError;
+      // Sessions may share a child, whose lines and restarts each of them has.
+      const children = [...new Map(uses.map((use) => [use.pid ?? use, use])).values()];
+      return {
+        route: id,
+        name,
+        kind,
+        state: worst?.state ?? 'idle',
+        sessions: uses.length,
+        ...(problem !== undefined && { problem: redactText(problem) }),
+        ...(worst && { restarts: children.reduce((sum, { restarts }) => sum + restarts, 0) }),
+        stderr: children.flatMap(({ stderr = [] }) => stderr.map(redactText)).slice(-mostLines),
+      };
+    });
+  });
+}
+
+const mostLines = 50;
+
+/** The subject or the user that stands in a principal; undefined for an anonymous caller. */
+function subjectOf(principal: string | undefined): string | undefined {
+  if (principal === undefined) return undefined;
+  if (principal.startsWith('[')) {
+    const [holder, user] = JSON.parse(principal) as readonly (string | null)[];
+    return user ?? subjectOf(holder ?? undefined);
+  }
+  const [first, ...subject] = principal.split('\n');
+  return first === 'token' ? undefined : subject.join('\n');
+}

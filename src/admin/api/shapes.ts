@@ -1,0 +1,195 @@
+/** The shapes of bodies and answers. The description of the API is made of them. */
+
+import { z } from 'zod';
+import { roles } from '../access/consoleSessions.ts';
+
+const time = z.iso.datetime().meta({ description: 'Time in UTC.' });
+const count = z.int().min(0);
+
+export const role = z.enum(roles);
+
+export const session = z.object({
+  role,
+  canWrite: z.boolean().meta({ description: 'The caller may change the configuration.' }),
+  whyReadOnly: z.string().optional(),
+  writeToken: z.string().meta({
+    description: 'Value of the header x-portcullis-write. Empty where the caller has no session.',
+  }),
+});
+
+export const loginLink = z.object({
+  url: z.string(),
+  role,
+  expiresAt: time,
+});
+
+const worker = z.object({
+  worker: z.int().min(1),
+  state: z.enum(['starting', 'serving', 'waiting']),
+  pid: z.int().optional(),
+  restarts: count,
+});
+
+const certificate = z.object({
+  certificate: z.string(),
+  state: z.enum(['ready', 'stale', 'broken']),
+  problem: z.string().optional(),
+  expiresAt: time.nullable(),
+});
+
+const keySet = z.object({
+  source: z.string(),
+  keys: count,
+  state: z.enum(['waiting', 'ready', 'stale']),
+  problem: z.string().optional(),
+});
+
+const milliseconds = z.number().min(0).nullable();
+
+const rates = z
+  .object({
+    requests: count,
+    refusals: count.meta({ description: 'Requests answered with 401, 403 or 429.' }),
+    errors: count.meta({ description: 'Requests answered with 500 or more.' }),
+    mcpCalls: count,
+    p50Ms: milliseconds,
+    p99Ms: milliseconds,
+  })
+  .meta({ description: 'Totals since the start. Durations are those of about the last minute.' });
+
+export const status = z.object({
+  version: z.string(),
+  readiness: z.enum(['starting', 'ready', 'draining']),
+  startedAt: time,
+  logLevel: z.string(),
+  config: z.object({
+    source: z.string(),
+    loadedAt: time.nullable(),
+    synchronized: z.boolean(),
+    problems: z.array(z.string()),
+    warnings: z.array(z.string()),
+    stream: z.looseObject({}).optional(),
+  }),
+  workers: z.array(worker),
+  binds: z.array(z.object({ key: z.string(), port: z.int(), connections: count })),
+  closedPorts: z.array(z.looseObject({ port: z.int(), problem: z.string() })),
+  brokenRoutes: z.array(z.object({ route: z.string(), problem: z.string() })),
+  certificates: z.array(certificate),
+  keySets: z.array(keySet),
+  rates,
+});
+
+export const config = z.object({
+  source: z.string(),
+  writable: z.boolean(),
+  whyReadOnly: z.string().optional(),
+  text: z.string().meta({ description: 'The configuration as written. Viewers see no secrets in it.' }),
+  etag: z.string(),
+  effective: z.looseObject({}).nullable().meta({ description: 'The model in use, without secrets.' }),
+});
+
+export const routes = z.array(
+  z.object({
+    id: z.string(),
+    bind: z.string(),
+    port: z.int().nullable(),
+    listener: z.string(),
+    hostnames: z.array(z.string()),
+    path: z.string().nullable(),
+    kind: z.enum(['mcp', 'http', 'tcp']),
+    targets: z.array(z.string()),
+    authentication: z
+      .object({
+        kind: z.string(),
+        issuers: z.array(z.string()),
+        audiences: z.array(z.string()),
+        clientScopes: z.array(z.string()),
+      })
+      .nullable(),
+    urls: z.array(z.string()),
+  }),
+);
+
+export const sessions = z.array(
+  z.object({
+    label: z.string(),
+    route: z.string(),
+    subject: z.string().optional(),
+    client: z.object({ name: z.string(), version: z.string() }).optional(),
+    revision: z.string().optional(),
+    startedAt: time,
+    lastUsedAt: time,
+    worker: z.int().optional(),
+    targets: z.array(
+      z.object({
+        name: z.string(),
+        state: z.string(),
+        pid: z.int().optional(),
+        restarts: count.optional(),
+        problem: z.string().optional(),
+      }),
+    ),
+  }),
+);
+
+export const targets = z.array(
+  z.object({
+    route: z.string(),
+    name: z.string(),
+    kind: z.string(),
+    state: z
+      .string()
+      .meta({ description: 'The worst state in all sessions; idle where no session uses it.' }),
+    sessions: count,
+    problem: z.string().optional(),
+    restarts: count.optional(),
+    stderr: z.array(z.string()),
+  }),
+);
+
+export const auditLines = z.object({
+  kept: z.boolean().meta({ description: 'False where no audit stream is configured.' }),
+  lines: z.array(z.looseObject({ time: z.int() })).meta({ description: 'The newest line comes last.' }),
+});
+
+/** Texts of a request that is explained. */
+export const trial = z.strictObject({
+  request: z.string({ error: 'expected a text' }).meta({
+    description: 'As on the wire: request line, header lines, an empty line, body.',
+  }),
+  claims: z
+    .record(z.string(), z.unknown(), { error: 'expected an object' })
+    .optional()
+    .meta({ description: 'In place of a token.' }),
+  port: z.int({ error: 'expected a number' }).optional(),
+  client: z.string({ error: 'expected an address' }).optional(),
+});
+
+const rule = z.looseObject({ rule: z.string(), value: z.string() });
+
+export const decision = z.looseObject({
+  bind: z.string(),
+  listener: z.string().optional(),
+  route: z.string().optional(),
+  candidates: z.array(z.looseObject({ route: z.string(), place: z.string(), verdict: z.string() })),
+  policies: z.array(
+    z.looseObject({
+      policy: z.string(),
+      place: z.string(),
+      verdict: z.string(),
+      because: z.string().optional(),
+      rules: z.array(rule).optional(),
+    }),
+  ),
+  outcome: z.looseObject({ kind: z.string(), status: z.int().optional() }),
+});
+
+/** A problem document (RFC 9457). */
+export const problemDocument = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  place: z.object({ line: z.int(), column: z.int(), path: z.string().optional() }).optional(),
+  problems: z.array(z.looseObject({ message: z.string() })).optional(),
+});

@@ -1,0 +1,29 @@
+import type { GatewayViews } from '../admin/index.ts';
+import { inOrder, type Audit } from '../audit/index.ts';
+import type { Model } from '../model/index.ts';
+import { routeViews, type Plane } from '../workers/index.ts';
+import { RequestRates } from './rates.ts';
+
+export interface GatewayViewsOptions {
+  readonly plane: Plane;
+  readonly model: () => Model | undefined;
+  readonly audit: Audit | undefined;
+  readonly config: GatewayViews['config'];
+}
+
+/** The views of a gateway that serves. */
+export function gatewayViews({ plane, model, audit, config }: GatewayViewsOptions): GatewayViews {
+  const rates = new RequestRates();
+  return {
+    startedAt: Date.now(),
+    rates: async () => rates.of(await plane.counts()),
+    routes: () => {
+      const used = model();
+      return used === undefined ? [] : routeViews(used, plane.ports);
+    },
+    endSession: (label) => plane.endSession(label),
+    auditLines: async (limit) =>
+      audit && inOrder([...audit.lastLines, ...(await plane.auditLines())]).slice(-limit),
+    config,
+  };
+}

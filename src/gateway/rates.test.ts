@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMetrics } from '../telemetry/index.ts';
+import { RequestRates } from './rates.ts';
+
+/** Metrics as the data plane has them: requests by status, and how many of them took no longer than a bound. */
+function stage() {
+  const metrics = createMetrics({ process: false });
+  const counts = { statuses: new Map<string, number>(), fast: 0, slow: 0 };
+  metrics.collect('requests_total', 'h', 'counter', ['route', 'status'], () =>
+    [...counts.statuses].map(([status, value]) => ({ labels: { route: 'r', status }, value })),
+  );
+  metrics.collect('mcp_requests_total', 'h', 'counter', ['method'], () => [
+    { labels: { method: 'tools/call' }, value: 4 },
+    { labels: { method: 'tools/list' }, value: 3 },
+  ]);
+  metrics.collect('request_duration_seconds', 'h', 'histogram', ['route', 'le'], () => {
+    const { fast, slow } = counts;
+    return [
+      { labels: { route: 'r', le: '0.01' }, value: fast, suffix: '_bucket' },
+      { labels: { route: 'r', le: '0.1' }, value: fast, suffix: '_bucket' },
+      { labels: { route: 'r', le: '1' }, value: fast + slow, suffix: '_bucket' },
+      { labels: { route: 'r', le: '+Inf' }, value: fast + slow, suffix: '_bucket' },
+      { labels: { route: 'r' }, value: 1, suffix: '_sum' },
+      { labels: { route: 'r' }, value: fast + slow, suffix: '_count' },
+    ];
+  });
+  return { metrics, counts };
+}
+
+test('totals tell refusals and errors from other requests', async () => {
+  const { metrics, counts } = stage();
+  for (const [status, count] of [
+    ['200', 5],
+    ['0', 1],
+    ['401', 1],
+    ['403', 2],
+    ['429', 4],
+    ['404', 1],
+    ['500', 8],
+    ['503', 16],
+  ] as const)
+    counts.statuses.set(status, count);
+  const rates = new RequestRates().of(await metrics.snapshot());
+  assert.deepEqual(rates, { requests: 38, refusals: 7, errors: 24, mcpCalls: 7, p50Ms: null, p99Ms: null });
+});
+
+test('durations are those of recent requests', async () => {
+  const { metrics, counts } = stage();
+  let now = 0;
+  const rates = new RequestRates(() => now);
+  const durations = async () => {
+    const { p50Ms, p99Ms } = rates.of(await metrics.snapshot());
+    return [p50Ms, p99Ms].map((ms) => ms && Math.round(ms));
+  };
+  counts.fast = 100;
+  assert.deepEqual(await durations(), [5, 10]);
+  counts.slow = 100;
+  assert.deepEqual(await durations(), [10, 982]);
+  now = 30_000;
+  await durations();
+  now = 60_000;
+  assert.deepEqual(await durations(), [10, 982], 'the period before still counts');
+  assert.deepEqual(await durations(), [null, null]);
+  counts.slow = 110;
+  assert.deepEqual(await durations(), [550, 991]);
+});

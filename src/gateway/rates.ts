@@ -1,0 +1,82 @@
+import type { Rates } from '../admin/index.ts';
+import type { MetricsSnapshot } from '../telemetry/index.ts';
+
+/** The statuses of refusals by policies. */
+const refusedStatuses: ReadonlySet<string> = new Set(['401', '403', '429']);
+
+/** Durations are those of the last one to two periods, in milliseconds. */
+const periodMs = 30_000;
+
+/** Upper bound of a bucket in seconds → requests that took no longer. */
+type Buckets = ReadonlyMap<number, number>;
+
+/** Makes totals and durations of requests out of the metrics of the gateway. */
+export class RequestRates {
+  private readonly now: () => number;
+  /** The buckets at the beginning of the period before this one, and of this one. */
+  private before: Buckets = new Map();
+  private begin: Buckets = new Map();
+  private since: number;
+
+  /** @param now milliseconds of a clock that does not jump */
+  constructor(now: () => number = () => performance.now()) {
+    this.now = now;
+    this.since = now();
+  }
+
+  of(metrics: MetricsSnapshot): Rates {
+    const requests = valuesOf(metrics, 'portcullis_requests_total');
+    const sum = (wanted: (status: string) => boolean): number =>
+      requests.reduce((all, { labels, value }) => (wanted(String(labels['status'])) ? all + value : all), 0);
+    const buckets = bucketsOf(metrics);
+    const recent = new Map(
+      [...buckets].map(([bound, count]) => [bound, Math.max(0, count - (this.before.get(bound) ?? 0))]),
+    );
+    this.pass(buckets);
+    return {
+      requests: sum(() => true),
+      refusals: sum((status) => refusedStatuses.has(status)),
+      errors: sum((status) => status >= '500'),
+      mcpCalls: valuesOf(metrics, 'portcullis_mcp_requests_total').reduce((all, { value }) => all + value, 0),
+      p50Ms: quantile(recent, 0.5),
+      p99Ms: quantile(recent, 0.99),
+    };
+  }
+
+  private pass(buckets: Buckets): void {
+    const now = this.now();
+    if (now - this.since < periodMs) return;
+    this.before = now - this.since < 2 * periodMs ? this.begin : buckets;
+    this.begin = buckets;
+    this.since = now;
+  }
+}
+
+const valuesOf = (metrics: MetricsSnapshot, name: string): MetricsSnapshot[number]['values'] =>
+  metrics.find((metric) => metric.name === name)?.values ?? [];
+
+function bucketsOf(metrics: MetricsSnapshot): Buckets {
+  const buckets = new Map<number, number>();
+  for (const { metricName = '', labels, value } of valuesOf(metrics, 'portcullis_request_duration_seconds')) {
+    if (!metricName.endsWith('_bucket')) continue;
+    const bound = labels['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels['le']);
+    buckets.set(bound, (buckets.get(bound) ?? 0) + value);
+  }
+  return buckets;
+}
+
+/** In milliseconds, within a bucket by its share; null without requests. The last bound stands for all that is longer. */
+function quantile(buckets: Buckets, share: number): number | null {
+  const sorted = [...buckets].toSorted(([a], [b]) => a - b);
+  const total = sorted.at(-1)?.[1] ?? 0;
+  if (total === 0) return null;
+  let [lower, below] = [0, 0];
+  for (const [bound, count] of sorted) {
+    if (count >= share * total) {
+      if (bound === Number.POSITIVE_INFINITY || count === below) return lower * 1_000;
+      return (lower + ((share * total - below) / (count - below)) * (bound - lower)) * 1_000;
+    }
+    [lower, below] = [bound, count];
+  }
+  return lower * 1_000;
+}

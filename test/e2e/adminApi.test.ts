@@ -1,0 +1,399 @@
+/** The admin API of running gateways: who may use it, and what it shows. */
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { run } from '../../src/cli/program.testing.ts';
+import { until } from '../../src/until.testing.ts';
+import {
+  apiClient,
+  browserOf,
+  firstLinkOf,
+  linkFileOf,
+  newLink,
+  operatorOf,
+  type ApiAnswer,
+} from './adminApi.testing.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { ask } from './http.testing.ts';
+import { openSession } from './session.testing.ts';
+import { inline, node, rogue, startEchoApp } from './stage.testing.ts';
+
+const keyOfClient = 'a-key-that-no-viewer-sees';
+const folder = mkdtempSync(join(tmpdir(), 'admin-api-'));
+let app: Awaited<ReturnType<typeof startEchoApp>>;
+const gateways = new Map<number, GatewayProcess>();
+const gatewayWith = (workers: number): GatewayProcess => gateways.get(workers) ?? assert.fail();
+
+const configuration = (workers: number): string => `
+# a comment that stays
+config:
+  workers: ${workers}
+  logging: { accessLog: json }
+  audit: { sink: { file: { path: ${join(folder, `audit-${workers}.jsonl`)} } } }
+binds:
+- port: 0
+  listeners:
+  - name: public
+    routes:
+    - name: tools
+      matches: [{ path: { pathPrefix: /mcp } }]
+      backends: [{ mcp: { targets: [{ name: rogue, stdio: ${inline({ cmd: node, args: [rogue] })} }] } }]
+    - name: issued
+      hostnames: [api.example.com]
+      matches: [{ path: { pathPrefix: /issued } }]
+      policies:
+        jwtAuth:
+          mode: strict
+          issuer: https://login.example.com
+          audiences: [api]
+          jwks: '{"keys":[]}'
+      backends: [{ host: '127.0.0.1:${app.port}' }]
+    - name: app
+      policies:
+        apiKey: { mode: optional, keys: [{ key: ${keyOfClient} }] }
+        authorization: { rules: [{ deny: 'request.headers["x-who"] == "eve"', name: not eve }] }
+      backends: [{ host: '127.0.0.1:${app.port}' }]
+`;
+
+before(async () => {
+  app = await startEchoApp();
+  for (const workers of [1, 2]) gateways.set(workers, await startGateway(configuration(workers)));
+});
+after(async () => {
+  for (const gateway of gateways.values()) await gateway.stop();
+  await app?.close();
+  rmSync(folder, { recursive: true });
+});
+
+interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+}
+
+interface Operation {
+  readonly 'x-access': string;
+  readonly responses: Readonly<Record<string, { readonly content?: Record<string, { schema: object }> }>>;
+}
+
+const openApiOf = async (gateway: GatewayProcess): Promise<OpenApi> =>
+  (await operatorOf(gateway)('GET', '/api/v1/openapi.json')).json as OpenApi;
+
+/** Fails unless the description has the answer as it is. */
+function checkAnswer({ paths, components }: OpenApi, method: string, path: string, answer: ApiAnswer): void {
+  const described = paths[path]?.[method.toLowerCase()]?.responses[answer.status];
+  assert.ok(described !== undefined, `${method} ${path}: ${answer.status} is not described`);
+  const [type] = (answer.headers['content-type'] ?? '').split(';');
+  if (answer.json === undefined) {
+    assert.equal(described.content, undefined);
+    return;
+  }
+  const { schema } = described.content?.[type ?? ''] ?? assert.fail(`${type} is not described`);
+  const ajv = new Ajv2020({ strict: false });
+  addFormats.default(ajv);
+  const check: ValidateFunction = ajv.compile({ ...schema, components });
+  assert.ok(check(answer.json), `${method} ${path}: ${JSON.stringify(check.errors)}`);
+}
+
+const problemOf = ({ json }: ApiAnswer) => json as { status: number; title: string; detail: string };
+
+test('the description of the API is valid OpenAPI 3.1', async () => {
+  const document = await openApiOf(gatewayWith(1));
+  const result = await new Validator().validate({ ...document });
+  assert.deepEqual([result.valid, result.errors], [true, undefined]);
+});
+
+for (const workers of [1, 2])
+  test(`with ${workers} workers, every page that only reads answers as its description says`, async (t) => {
+    const gateway = gatewayWith(workers);
+    const operator = operatorOf(gateway);
+    const session = await openSession(`${gateway.url}/mcp`);
+    t.after(() => session.close());
+    const document = await openApiOf(gateway);
+    let checked = 0;
+    for (const [path, operations] of Object.entries(document.paths)) {
+      const isStream = operations['get']?.responses['200']?.content?.['text/event-stream'] !== undefined;
+      if (operations['get'] === undefined || isStream) continue;
+      const answer = await operator('GET', path);
+      assert.equal(answer.status, 200, path);
+      checkAnswer(document, 'GET', path, answer);
+      checked++;
+    }
+    assert.ok(checked >= 9, `${checked} pages`);
+    const request = 'GET /anything HTTP/1.1\nHost: a';
+    checkAnswer(document, 'POST', '/api/v1/why', await operator('POST', '/api/v1/why', { request }));
+  });
+
+test('every operation refuses a request that proves nothing, and its description says so', async () => {
+  const gateway = gatewayWith(1);
+  const document = await openApiOf(gateway);
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const method of Object.keys(operations)) {
+      const refused = await apiClient(gateway)(method.toUpperCase(), path.replaceAll(/[{}]/g, ''));
+      assert.equal(refused.status, 401, path);
+      assert.match(problemOf(refused).detail, /secret/);
+      checkAnswer(document, method, path, refused);
+    }
+  const cookie = 'portcullis-console=x; portcullis-console-1=y';
+  assert.equal((await apiClient(gateway, { cookie })('GET', '/api/v1/status')).status, 401);
+});
+
+test('refusals are problem documents that say what was expected', async () => {
+  const operator = operatorOf(gatewayWith(1));
+  const cases: readonly (readonly [ApiAnswer, number, RegExp])[] = [
+    [await operator('GET', '/api/v1/nothing'), 404, /not found/],
+    [await operator('POST', '/api/v1/status', {}), 405, /method/],
+    [await operator('POST', '/api/v1/why', '{'), 400, /not JSON/],
+    [await operator('POST', '/api/v1/why', { request: 1 }), 400, /request: expected a text/],
+    [await operator('POST', '/api/v1/why', {}, { 'content-type': 'text/plain' }), 415, /application\/json/],
+    [await operator('POST', '/api/v1/why', { request: 'x'.repeat(1_100_000) }), 413, /bytes/],
+    [await operator('GET', '/api/v1/audit?limit=0'), 400, /limit/],
+    [await operator('DELETE', '/api/v1/sessions/none'), 404, /none/],
+  ];
+  for (const [answer, status, detail] of cases) {
+    assert.equal(answer.status, status, JSON.stringify(answer.json));
+    assert.equal(answer.headers['content-type'], 'application/problem+json');
+    assert.equal(problemOf(answer).status, status);
+    assert.match(problemOf(answer).detail, detail);
+  }
+});
+
+test('the first link is in a private file, works once, and stands in no log', async () => {
+  const gateway = gatewayWith(1);
+  const file = linkFileOf(gateway);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const link = firstLinkOf(gateway);
+  assert.equal(new URL(link).origin, gateway.admin);
+  const looked = await ask(link, { method: 'HEAD' });
+  assert.equal(looked.headers['set-cookie'], undefined, 'a program that looks at a link does not use it');
+  const opened = await ask(link);
+  assert.deepEqual([opened.status, opened.headers.location], [303, '/ui/']);
+  const [cookie = ''] = opened.headers['set-cookie'] ?? [];
+  for (const attribute of ['HttpOnly', 'SameSite=Strict', 'Path=/']) assert.ok(cookie.includes(attribute));
+  assert.equal(existsSync(file), false, 'the file goes with its use');
+  const again = await ask(link);
+  assert.deepEqual([again.status, again.headers.location], [303, '/ui/?login=refused']);
+  assert.equal(again.headers['set-cookie'], undefined);
+  const [, code = ''] = link.split('code=');
+  assert.ok(code.length >= 40);
+  assert.ok(!gateway.log().includes(code));
+  assert.ok(!gateway.log().includes(cookie.split(/[=;]/)[1] ?? ''));
+});
+
+test('portcullis console prints a link for a role, and only with the secret', async () => {
+  const gateway = gatewayWith(1);
+  const { host } = new URL(gateway.admin);
+  const printed = await run(['console', '--admin', host, '--role', 'viewer']);
+  assert.equal(printed.code, 0, printed.err);
+  const viewer = await browserOf(gateway, printed.out.trim());
+  const { json } = await viewer.ask('GET', '/api/v1/session');
+  const { role, canWrite } = json as { role: string; canWrite: boolean };
+  assert.deepEqual([role, canWrite], ['viewer', false]);
+  const fromConsole = await viewer.ask('POST', '/api/v1/login-links', {});
+  assert.equal(fromConsole.status, 403, 'a console makes no links');
+  assert.equal((await run(['console', '--admin', host, '--role', 'king'])).code, 2);
+});
+
+test('a session reads with its cookie, writes with its token, and ends', async () => {
+  const gateway = gatewayWith(1);
+  const { cookie, ask: console } = await browserOf(gateway, await newLink(gateway, 'operator'));
+  const cookieOnly = apiClient(gateway, { cookie });
+  assert.equal((await cookieOnly('GET', '/api/v1/status')).status, 200);
+  const request = { request: 'GET /anything HTTP/1.1\nHost: a' };
+  const without = await cookieOnly('POST', '/api/v1/why', request);
+  assert.deepEqual([without.status, /x-portcullis-write/.test(problemOf(without).detail)], [403, true]);
+  const wrong = { 'x-portcullis-write': 'A'.repeat(43) };
+  assert.equal((await cookieOnly('POST', '/api/v1/why', request, wrong)).status, 403);
+  assert.equal((await console('POST', '/api/v1/why', request)).status, 200);
+  const foreign = { origin: 'https://evil.example' };
+  assert.equal((await console('POST', '/api/v1/why', request, foreign)).status, 403);
+  assert.equal((await console('GET', '/api/v1/status', undefined, { host: 'evil.example' })).status, 403);
+  const ended = await console('DELETE', '/api/v1/session');
+  assert.equal(ended.status, 204);
+  assert.match(ended.headers['set-cookie']?.[0] ?? '', /Max-Age=0/);
+  assert.equal((await console('GET', '/api/v1/status')).status, 401);
+});
+
+test('a viewer reads everything but secrets, and changes nothing', async () => {
+  const gateway = gatewayWith(1);
+  const viewer = await browserOf(gateway, await newLink(gateway, 'viewer'));
+  const operator = operatorOf(gateway);
+  const read = async (client: typeof operator) =>
+    (await client('GET', '/api/v1/config')).json as {
+      text: string;
+      writable: boolean;
+      whyReadOnly: string;
+      effective: unknown;
+    };
+  const seen = await read(viewer.ask);
+  assert.ok(seen.text.includes('# a comment that stays'));
+  assert.ok(!JSON.stringify(seen).includes(keyOfClient));
+  assert.deepEqual([seen.writable, /viewer/.test(seen.whyReadOnly)], [false, true]);
+  const own = await read(operator);
+  assert.ok(own.text.includes(keyOfClient));
+  assert.ok(!JSON.stringify(own.effective).includes(keyOfClient));
+  const document = await openApiOf(gateway);
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const [method, { 'x-access': access }] of Object.entries(operations)) {
+      if (access === 'viewer') continue;
+      const refused = await viewer.ask(method.toUpperCase(), path.replaceAll(/[{}]/g, ''), {});
+      assert.equal(refused.status, 403, `${method} ${path}`);
+    }
+  const change = await ask(`${gateway.admin}/quitquitquit`, {
+    method: 'POST',
+    headers: { cookie: viewer.cookie, 'x-portcullis-write': viewer.writeToken },
+  });
+  assert.equal(change.status, 403);
+});
+
+test('routes show their addresses, targets and logins', async () => {
+  const gateway = gatewayWith(1);
+  const port = gateway.ports[0];
+  const { json } = await operatorOf(gateway)('GET', '/api/v1/routes');
+  const [tools, issued, appRoute] = json as Record<string, unknown>[];
+  assert.deepEqual(tools, {
+    id: '0#0/public/tools',
+    bind: '0#0',
+    port,
+    listener: 'public',
+    hostnames: [],
+    path: '/mcp',
+    kind: 'mcp',
+    targets: ['rogue'],
+    authentication: null,
+    urls: [`http://localhost:${port}/mcp`],
+  });
+  assert.deepEqual(issued?.['authentication'], {
+    kind: 'jwtAuth',
+    issuers: ['https://login.example.com'],
+    audiences: ['api'],
+    clientScopes: [],
+  });
+  assert.deepEqual(issued?.['urls'], [`http://api.example.com:${port}/issued`]);
+  assert.deepEqual(
+    [appRoute?.['kind'], appRoute?.['targets'], appRoute?.['path']],
+    ['http', [`127.0.0.1:${app.port}`], '/'],
+  );
+});
+
+interface SessionRow {
+  readonly label: string;
+  readonly route: string;
+  readonly client: object;
+  readonly revision: string;
+  readonly targets: readonly { readonly name: string; readonly state: string; readonly pid: number }[];
+}
+
+const sessionsOf = async (gateway: GatewayProcess): Promise<SessionRow[]> =>
+  (await operatorOf(gateway)('GET', '/api/v1/sessions')).json as SessionRow[];
+
+for (const workers of [1, 2]) {
+  test(`with ${workers} workers, a session shows its client and its child, and an operator ends it`, async () => {
+    const gateway = gatewayWith(workers);
+    const operator = operatorOf(gateway);
+    const known = new Set((await sessionsOf(gateway)).map(({ label }) => label));
+    const session = await openSession(`${gateway.url}/mcp`);
+    await session.call('stderr', { line: `said by ${workers}` });
+    const found = (await sessionsOf(gateway)).filter(({ label }) => !known.has(label));
+    const [row = assert.fail()] = found;
+    assert.equal(found.length, 1);
+    assert.deepEqual(
+      [row.route, row.client, row.revision],
+      ['0#0/public/tools', { name: 'e2e', version: '1' }, '2025-11-25'],
+    );
+    const [child = assert.fail()] = row.targets;
+    assert.deepEqual([child.name, child.state], ['rogue', 'ready']);
+    assert.ok(gateway.children().some(({ pid }) => pid === child.pid));
+
+    const target = await until('the line of the child', async () => {
+      const { json } = await operator('GET', '/api/v1/targets');
+      const [one] = json as { state: string; stderr: string[]; sessions: number }[];
+      return one?.stderr.includes(`said by ${workers}`) === true ? one : undefined;
+    });
+    assert.equal(target.state, 'ready');
+    const dump = JSON.stringify(await gateway.configDump());
+    assert.ok(!dump.includes(`said by ${workers}`), 'every local account may read the dump');
+
+    assert.equal((await operator('DELETE', `/api/v1/sessions/${row.label}`)).status, 204);
+    assert.equal((await session.send('POST', { id: 9, method: 'ping' })).status, 404);
+    assert.deepEqual(
+      (await sessionsOf(gateway)).filter(({ label }) => label === row.label),
+      [],
+    );
+    await until('the end of the child', () => !gateway.children().some(({ pid }) => pid === child.pid));
+  });
+
+  test(`with ${workers} workers, the status adds up requests, refusals and MCP calls`, async () => {
+    const gateway = gatewayWith(workers);
+    const rates = async (): Promise<Record<string, number>> =>
+      ((await operatorOf(gateway)('GET', '/api/v1/status')).json as { rates: Record<string, number> }).rates;
+    const first = await rates();
+    for (let nth = 0; nth < 3; nth++) {
+      const served = await fetch(`${gateway.url}/anything`, { headers: { 'x-who': 'ada' } });
+      assert.equal(served.status, 200, await served.text());
+    }
+    const refused = await fetch(`${gateway.url}/anything`, { headers: { 'x-who': 'eve' } });
+    assert.equal(refused.status, 403);
+    await refused.text();
+    // A request is counted when its last byte has gone.
+    const later = await until('the requests', async () => {
+      const now = await rates();
+      return (now['requests'] ?? 0) - (first['requests'] ?? 0) >= 4 ? now : undefined;
+    });
+    assert.equal((later['refusals'] ?? 0) - (first['refusals'] ?? 0), 1);
+    assert.ok((later['p99Ms'] ?? 0) > 0);
+  });
+
+  test(`with ${workers} workers, the audit lines of all processes come in their order`, async () => {
+    const gateway = gatewayWith(workers);
+    const session = await openSession(`${gateway.url}/mcp`);
+    await session.close();
+    const lines = await until('the lines of the session', async () => {
+      const { json } = await operatorOf(gateway)('GET', '/api/v1/audit?limit=1000');
+      const found = json as { kept: boolean; lines: Record<string, unknown>[] };
+      assert.equal(found.kept, true);
+      return found.lines.some((line) => line['api.operation'] === 'session/delete') ? found.lines : undefined;
+    });
+    const operations = lines.map((line) => line['api.operation']);
+    assert.ok(operations.includes('gateway.start'), 'the line of the main process');
+    const times = lines.map(({ time }) => Number(time));
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+    );
+    const { json } = await operatorOf(gateway)('GET', '/api/v1/audit?limit=1');
+    assert.equal((json as { lines: unknown[] }).lines.length, 1);
+  });
+}
+
+test('changes and logins are audited with their caller, and readings are not', async () => {
+  const gateway = gatewayWith(1);
+  const browser = await browserOf(gateway, await newLink(gateway, 'operator'));
+  await browser.ask('DELETE', '/api/v1/sessions/nobody');
+  await browser.ask('POST', '/api/v1/why', { request: 'GET / HTTP/1.1\nHost: a' });
+  // A sink gets the lines of a moment together.
+  const lines = await until('the lines of the requests', async () => {
+    const { json } = await operatorOf(gateway)('GET', '/api/v1/audit?limit=1000');
+    const found = (json as { lines: Record<string, unknown>[] }).lines;
+    return found.some((line) => line['api.operation'] === 'admin.api/v1/sessions/nobody') ? found : undefined;
+  });
+  const of = (operation: string) => lines.filter((line) => line['api.operation'] === operation);
+  const [ended] = of('admin.api/v1/sessions/nobody');
+  assert.match(String(ended?.['actor.user.name']), /^operator \([0-9a-f]{12}\)$/);
+  assert.equal(ended?.['mcp.outcome'], 'refused');
+  assert.equal(of('admin.api/v1/login-links').at(-1)?.['actor.user.name'], 'operator (secret)');
+  assert.ok(of('admin.ui/login').length > 0);
+  assert.deepEqual(
+    of('admin.api/v1/why')
+      .map((line) => line['mcp.outcome'])
+      .includes('ok'),
+    false,
+  );
+  const file = JSON.stringify(lines);
+  assert.ok(!/code=[\w-]{8}/.test(file), 'no code of a link');
+});
