@@ -1,19 +1,19 @@
 /** A JSON-RPC 2.0 message as it was written, with the few places known that a gateway looks at or edits. */
 
+import {
+  foldKey,
+  isLike,
+  ObjectSpan,
+  scanFor,
+  type Found,
+  type FoundMembers,
+  type Span,
+} from './objectSpan.ts';
 import { decodeString, Members, skipSpace, splice, type Edit } from './scan.ts';
 
+export { foldKey, isLike, type Found, type FoundMembers, type Span };
+
 export type RpcId = string | number;
-
-export interface Span {
-  readonly start: number;
-  readonly end: number;
-  /** Members of the object here that were found before; a watched one that is absent stands there as undefined. */
-  readonly members?: FoundMembers;
-}
-
-/** The place of a member; `ambiguous` where it is repeated. */
-export type Found = Span | 'ambiguous' | undefined;
-export type FoundMembers = ReadonlyMap<string, Found>;
 
 export interface Envelope {
   /** The message, exactly as written, without line breaks. */
@@ -48,11 +48,6 @@ const members: ReadonlyMap<string, number> = new Map([
   ['error', 5],
 ]);
 
-/** Some JSON readers match keys without regard to case (Go's encoding/json folds Unicode too). */
-export function foldKey(key: string): string {
-  return key.toUpperCase().toLowerCase();
-}
-
 /**
  * Reads the outside of a message. The caller has checked that the text is JSON, or accepts that only its
  * structure is checked.
@@ -69,7 +64,7 @@ export function readEnvelope(text: string): Envelope | Fault {
       return 'ambiguous';
     }
     if (spans[place] !== undefined) return 'ambiguous';
-    spans[place] = { start: scan.start, end: scan.end };
+    spans[place] = new ObjectSpan(scan.start, scan.end);
   }
   if (scan.broken || skipSpace(text, scan.after) !== text.length) return 'not_json';
   return classify(text, spans);
@@ -150,25 +145,12 @@ function stringAt(text: string, span: Span): string | undefined {
   return decodeString(text, span.start, span.end);
 }
 
-/** Could a reader take the key, which is another one, for the name? */
-export const isLike = (key: string, name: string): boolean =>
-  key.length === name.length && foldKey(key) === name.toLowerCase();
-
 /** The place of one member of the object at `span`; undefined where absent, `ambiguous` where repeated. */
 export function memberOf(text: string, span: Span | undefined, name: string): Found {
   if (span === undefined || text.charCodeAt(span.start) !== 0x7b) return undefined;
+  if (span instanceof ObjectSpan) return span.memberOf(text, name);
   if (span.members?.has(name) === true) return span.members.get(name);
-  const scan = new Members(text, span.start);
-  let found: Span | undefined;
-  while (scan.next()) {
-    if (scan.key !== name) {
-      if (isLike(scan.key, name)) return 'ambiguous';
-      continue;
-    }
-    if (found !== undefined) return 'ambiguous';
-    found = { start: scan.start, end: scan.end };
-  }
-  return scan.broken ? 'ambiguous' : found;
+  return scanFor(text, span, name);
 }
 
 /** The place of the outermost object of a message. */
