@@ -6,8 +6,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { until } from '../../src/until.testing.ts';
 import { builtConsole } from '../support/builtConsole.ts';
+import { browserPath, openConsole, startConsoleStage } from './console.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { openSession, resultText } from './session.testing.ts';
 
 let built = '';
 let gateway: GatewayProcess;
@@ -100,4 +103,114 @@ test('the console is refused to foreign hosts and sites', async () => {
   assert.equal(await statusOf({ origin: 'http://other.example' }), 403);
   assert.equal(await statusOf({ 'sec-fetch-site': 'cross-site' }), 403);
   assert.equal(await statusOf({}), 200);
+});
+
+const journey = {
+  skip: browserPath === undefined ? 'chromium is not installed' : false,
+  timeout: 240_000,
+} as const;
+
+test('an operator sees a denied call with its rule, sessions and servers', journey, async () => {
+  await using stage = await startConsoleStage();
+  await using console = await openConsole(stage.gateway);
+  const { page, open } = console;
+  const requests = page.getByRole('table', { name: 'Requests' });
+  const drawer = page.getByRole('dialog', { name: 'Why' });
+
+  const alice = await openSession(stage.mcp, stage.tokens.alice);
+  const bob = await openSession(stage.mcp, stage.tokens.bob);
+  assert.equal(resultText(await alice.call('echo', { message: 'hello' })), 'Echo: hello');
+  assert.ok((await bob.call('echo', { message: 'hello' })).error);
+  await fetch(`${stage.gateway.url}/app`, { headers: { 'x-who': 'eve' } });
+
+  const denied = requests.getByRole('row', { name: /denied.*tools\/call echo.*bob/ });
+  await denied.waitFor();
+  await page.getByText('Denied', { exact: true }).click();
+  await page.getByLabel('User').fill('bob');
+  await until('the other rows to go', async () => (await requests.getByRole('row').count()) === 2);
+  await denied.getByRole('button').press('Enter');
+  await drawer.getByText('users of tools may echo').first().waitFor();
+  assert.match((await drawer.textContent()) ?? '', /mcpAuthorization/);
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'hidden' });
+
+  await page.getByLabel('User').fill('');
+  await page.getByText('All', { exact: true }).click();
+  await page.getByLabel('Filter (CEL)').fill('nonsense(');
+  await page
+    .getByRole('alert')
+    .getByText(/Following the requests failed/)
+    .waitFor();
+  await page.getByLabel('Filter (CEL)').fill('response.code == 403');
+  await requests.getByRole('row', { name: /not eve/ }).waitFor();
+  // The refusal of the wrong filter is no fault of the page.
+  const refused = console.offences.filter((line) => !/status of 400/.test(line));
+  assert.deepEqual(refused, []);
+  assert.deepEqual(await console.findings(), []);
+
+  await page.getByRole('tab', { name: 'Sessions' }).click();
+  await page.getByRole('row', { name: /alice.*everything/ }).waitFor();
+  assert.deepEqual(await console.findings(), []);
+  await page.getByRole('tab', { name: 'Targets' }).click();
+  await page.getByRole('region', { name: 'Target everything' }).waitFor();
+  assert.deepEqual(await console.findings(), []);
+  await open('Traffic');
+});
+
+test('ten thousand requests leave the page usable', journey, async () => {
+  await using stage = await startConsoleStage();
+  const record = (nth: number): string =>
+    JSON.stringify({
+      time: 1_790_000_000_000 + nth,
+      durationMs: 1,
+      method: 'GET',
+      host: 'localhost',
+      path: `/number/${nth}`,
+      status: 200,
+      requestBytes: 0,
+      responseBytes: 0,
+      client: '127.0.0.1',
+      requestId: `id-${nth}`,
+      bind: '0',
+    });
+  const events = Array.from({ length: 10_000 }, (_, nth) => `event: request\ndata: ${record(nth)}\n\n`);
+  await using console = await openConsole(stage.gateway, {
+    prepare: async (page) => {
+      await page.route('**/api/v1/requests', (route) =>
+        route.fulfill({ contentType: 'text/event-stream', body: events.join('') }),
+      );
+    },
+  });
+  const { page } = console;
+  const rows = page.getByRole('table', { name: 'Requests' }).getByRole('row');
+  await page.getByText('10000 of 10000 requests').waitFor();
+  assert.equal(await rows.count(), 101);
+  await page.getByRole('button', { name: /older requests/ }).click();
+  await until('the older rows', async () => (await rows.count()) === 201);
+  await page.getByLabel('Path, tool, route or rule').fill('/number/123');
+  await page.getByText('11 of 10000 requests').waitFor();
+  await rows.nth(1).getByRole('button').click();
+  await page.getByRole('dialog', { name: 'Why' }).waitFor();
+  assert.deepEqual(console.offences, []);
+});
+
+test('settings for clients name the route and its authentication', journey, async () => {
+  await using stage = await startConsoleStage();
+  await using console = await openConsole(stage.gateway);
+  const { page, open } = console;
+  await open('Connect');
+  await page.getByText('Authentication: mcpAuthentication').waitFor();
+  const address = page.getByLabel('Address that clients use');
+  assert.match(await address.inputValue(), /^http:\/\/localhost:\d+\/mcp$/);
+  const settings = async (): Promise<string> =>
+    (await page.getByLabel('settings for VS Code', { exact: true }).textContent()) ?? '';
+  assert.equal(JSON.parse(await settings()).servers.tools.url, await address.inputValue());
+  await address.fill('https://mcp.example.com/mcp');
+  assert.equal(JSON.parse(await settings()).servers.tools.url, 'https://mcp.example.com/mcp');
+  await page.getByRole('tab', { name: 'Claude Code' }).press('Enter');
+  await page.getByText('claude mcp add --transport http tools https://mcp.example.com/mcp').waitFor();
+  await page.getByLabel('Route').selectOption({ index: 1 });
+  await page.getByText(/^curl -i /).waitFor();
+  assert.deepEqual(console.offences, []);
+  assert.deepEqual(await console.findings(), []);
 });

@@ -84,6 +84,7 @@ function Menu({ onChoose }: { onChoose: () => void }) {
           component={Link}
           href={page.path}
           label={page.name}
+          className="menu"
           active={page.path === path}
           {...(page.path === path ? { 'aria-current': 'page' as const } : {})}
           onClick={onChoose}
@@ -113,7 +114,7 @@ const nextScheme: Readonly<Record<MantineColorScheme, MantineColorScheme>> = {
   dark: 'auto',
 };
 const schemeNames: Readonly<Record<MantineColorScheme, string>> = {
-  auto: 'System colours',
+  auto: 'System',
   light: 'Light',
   dark: 'Dark',
 };
@@ -121,7 +122,12 @@ const schemeNames: Readonly<Record<MantineColorScheme, string>> = {
 function SchemeButton() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
-    <Button variant="default" size="compact-sm" onClick={() => setColorScheme(nextScheme[colorScheme])}>
+    <Button
+      variant="default"
+      size="compact-sm"
+      onClick={() => setColorScheme(nextScheme[colorScheme])}
+      aria-label={`Colours: ${schemeNames[colorScheme]}`}
+    >
       {schemeNames[colorScheme]}
     </Button>
   );

@@ -10,6 +10,9 @@ import { nonce } from './nonce.ts';
 import { queryClient } from './api/queries.ts';
 import { theme, variables } from './theme.ts';
 
+// The lock of scrolling behind a drawer looks for the nonce here (package get-nonce).
+Object.assign(globalThis, { __webpack_nonce__: nonce() });
+
 const root = document.querySelector('#root');
 if (root === null) throw new Error('the page has no element #root');
 createRoot(root).render(

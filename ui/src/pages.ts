@@ -1,4 +1,4 @@
-import type { ComponentType } from 'react';
+import { lazy, type ComponentType } from 'react';
 import { TrafficPage } from './traffic/TrafficPage.tsx';
 
 interface Page {
@@ -8,4 +8,11 @@ interface Page {
 }
 
 /** The pages of the console, in the order of the menu. The first page is part of the first load. */
-export const pages: readonly Page[] = [{ path: '/', name: 'Traffic', view: TrafficPage }];
+export const pages: readonly Page[] = [
+  { path: '/', name: 'Traffic', view: TrafficPage },
+  {
+    path: '/connect',
+    name: 'Connect',
+    view: lazy(async () => ({ default: (await import('./connect/ConnectPage.tsx')).ConnectPage })),
+  },
+];

@@ -3,10 +3,12 @@ import { createTheme, type CSSVariablesResolver } from '@mantine/core';
 /** The look of all components. */
 export const theme = createTheme({
   primaryColor: 'indigo',
-  primaryShade: { light: 7, dark: 5 },
+  primaryShade: { light: 7, dark: 8 },
   autoContrast: true,
   luminanceThreshold: 0.35,
   defaultRadius: 'sm',
+  respectReducedMotion: true,
+  fontSizes: { md: '0.875rem', sm: '0.8125rem' },
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   cursorType: 'pointer',
@@ -30,6 +32,7 @@ export const variables: CSSVariablesResolver = () => ({
     '--tone-info': '#2b44b0',
     '--tone-info-back': '#e6ebff',
     '--line': '#dfe3e8',
+    '--active-line': '#f3f5f8',
   },
   dark: {
     '--mantine-color-dimmed': '#a5acb5',
@@ -46,5 +49,6 @@ export const variables: CSSVariablesResolver = () => ({
     '--tone-info': '#b7c5ff',
     '--tone-info-back': '#232f5e',
     '--line': '#3b4148',
+    '--active-line': '#2b3036',
   },
 });

@@ -94,15 +94,19 @@ const isListed = (step: Step<StepName>, verdicts: readonly PolicyVerdict[]): boo
 const becauseOf = (because: string | undefined): Pick<PolicyVerdict, 'because'> =>
   because === undefined ? {} : { because };
 
-const refusedOrAnswered = ({ error, status }: LiveExchange): 'refused' | 'answered' =>
-  error !== undefined || status >= 400 ? 'refused' : 'answered';
+/** A refused MCP message has the status of an answer. */
+const refusedOrAnswered = ({ error, status, extra }: LiveExchange): 'refused' | 'answered' =>
+  error !== undefined || status >= 400 || extra?.['mcp.outcome'] === 'refused' ? 'refused' : 'answered';
 
 function rulesOf(
   exchange: LiveExchange,
   explain: Steps['explain'],
   above: string,
 ): Pick<PolicyVerdict, 'rules'> {
-  const rules = (explain?.(exchange) ?? []).map((rule) => ({ ...rule, place: `${above}${rule.place}` }));
+  const rules = (explain?.(exchange, exchange.item) ?? []).map((rule) => ({
+    ...rule,
+    place: `${above}${rule.place}`,
+  }));
   return rules.length === 0 ? {} : { rules };
 }
 

@@ -55,6 +55,11 @@ export async function refusalOf(response: Response): Promise<ApiError> {
   const text = await response.text();
   const problem = /\bjson\b/.test(response.headers.get('content-type') ?? '')
     ? (JSON.parse(text) as Problem)
-    : { title: `The gateway answered ${response.status}`, status: response.status, detail: text.trim() };
+    : {
+        type: 'about:blank',
+        title: `The gateway answered ${response.status}`,
+        status: response.status,
+        detail: text.trim(),
+      };
   return new ApiError(response.status, problem);
 }

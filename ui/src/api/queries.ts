@@ -2,7 +2,7 @@
 
 import { hashKey, QueryClient, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { ApiError, ask, keepWriteToken } from './client.ts';
-import type { AuditLines, McpSession, Session, Status, Target } from './types.ts';
+import type { AuditLines, McpSession, RouteView, Session, Status, Target } from './types.ts';
 
 /** A refused session shows the login page, whichever request found out. */
 export const isLoggedOut = (error: unknown): boolean => error instanceof ApiError && error.status === 401;
@@ -50,3 +50,6 @@ export const useTargets = (): UseQueryResult<readonly Target[]> =>
 
 export const useAudit = (): UseQueryResult<AuditLines> =>
   useQuery({ queryKey: ['audit'], queryFn: () => ask<AuditLines>('audit?limit=200'), ...every(3_000) });
+
+export const useRoutes = (): UseQueryResult<readonly RouteView[]> =>
+  useQuery({ queryKey: ['routes'], queryFn: () => ask<readonly RouteView[]>('routes'), ...every(10_000) });

@@ -10,9 +10,10 @@ export const Failure = ({ error, doing }: { error: Error; doing: string }) => (
     </p>
     {error instanceof ApiError && (error.problem.problems?.length ?? 0) > 0 && (
       <ul>
-        {error.problem.problems?.map((problem) => (
-          <li key={`${problem.path} ${problem.message}`}>
-            {problem.path}: {problem.message}
+        {error.problem.problems?.map(({ message, path }) => (
+          <li key={`${String(path)} ${message}`}>
+            {typeof path === 'string' && path !== '' && `${path}: `}
+            {message}
           </li>
         ))}
       </ul>

@@ -2,9 +2,12 @@ import 'uplot/dist/uPlot.min.css';
 import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
+import { clock } from '../parts/time.ts';
 import type { Rates } from './rates.ts';
 
-const height = 140;
+const height = 110;
+/** Seconds that the chart shows at least. */
+const shortest = 120;
 
 /** Requests, refusals and errors a second over the last minutes. */
 export default function RateChart({ rates }: { rates: Rates }) {
@@ -41,6 +44,14 @@ export default function RateChart({ rates }: { rates: Rates }) {
 
 const lastOf = (values: readonly number[]): string => (values.at(-1) ?? 0).toFixed(1);
 
+/** The times that the chart shows, also while there are too few of them. */
+const windowOf = (times: ArrayLike<number>): [number, number] => {
+  const last = times[times.length - 1] ?? Date.now() / 1_000;
+  return [Math.min(times[0] ?? last, last - shortest), last];
+};
+
+const timeOf = (seconds: number): string => clock(seconds * 1_000).slice(0, 8);
+
 const dataOf = ({ at, requests, refusals, errors }: Rates): uPlot.AlignedData => [
   [...at],
   [...requests],
@@ -63,8 +74,14 @@ function optionsOf(element: HTMLElement): uPlot.Options {
     height,
     legend: { show: false },
     cursor: { show: false },
-    axes: [axis, { ...axis, size: 44 }],
-    scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },
+    axes: [
+      { ...axis, values: (_plot, times) => times.map(timeOf) },
+      { ...axis, size: 44 },
+    ],
+    scales: {
+      x: { range: ({ data: [times] }) => windowOf(times) },
+      y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] },
+    },
     series: [
       {},
       series('requests', '--tone-info'),

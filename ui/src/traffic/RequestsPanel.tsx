@@ -11,6 +11,8 @@ import { WhyDrawer } from './WhyDrawer.tsx';
 
 /** Rows that the table shows at first, and further ones for each press of its button. */
 const page = 100;
+/** Narrow screens show no milliseconds. */
+const secondsEnd = 8;
 
 /** The live requests with their filters; a row opens the decision. */
 export function RequestsPanel() {
@@ -125,7 +127,10 @@ function RequestRow({ record, onOpen }: { record: RequestRecord; onOpen: (record
   const outcome = outcomeOf(record);
   return (
     <tr>
-      <td className="mono">{clock(record.time)}</td>
+      <td className="mono">
+        {clock(record.time).slice(0, secondsEnd)}
+        <span className="wide">{clock(record.time).slice(secondsEnd)}</span>
+      </td>
       <td>
         <Tag tone={outcomeTones[outcome]}>
           {outcome === 'served' ? record.status : `${outcome} ${record.status}`}

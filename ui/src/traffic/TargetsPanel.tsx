@@ -3,7 +3,6 @@ import { useTargets } from '../api/queries.ts';
 import type { Target } from '../api/types.ts';
 import { Loaded } from '../parts/Loaded.tsx';
 import { Tag } from '../parts/Tag.tsx';
-import { ago } from '../parts/time.ts';
 import { stateTone } from './SessionsPanel.tsx';
 
 /** The MCP servers of all routes, with the last lines that they wrote to their standard error. */
@@ -26,19 +25,13 @@ export function TargetsPanel() {
 }
 
 function TargetView({ target }: { target: Target }) {
-  const { route, name, kind, state, since, problem, restarts, stderr } = target;
-  const counts = (['tools', 'prompts', 'resources'] as const)
-    .filter((each) => target[each] !== undefined)
-    .map((each) => `${target[each] ?? 0} ${each}`)
-    .join(', ');
+  const { route, name, kind, state, sessions, problem, restarts, stderr } = target;
   return (
     <section className="panel" aria-label={`Target ${name}`}>
       <strong>{name}</strong> <Tag tone={stateTone(state)}>{state}</Tag>{' '}
       <span className="quiet">
-        {kind} of route {route}
-        {since !== undefined && `, ${ago(since)}`}
-        {restarts !== undefined && `, ${restarts} restarts`}
-        {counts !== '' && `, ${counts}`}
+        {kind} of route {route}, {sessions} {sessions === 1 ? 'session' : 'sessions'}
+        {restarts !== undefined && `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`}
       </span>
       {problem !== undefined && <p className="wrap">{problem}</p>}
       {stderr.length > 0 && (

@@ -2,7 +2,7 @@ import { Drawer, Stack } from '@mantine/core';
 import type { RequestRecord } from '../api/types.ts';
 import { Note } from '../parts/Note.tsx';
 import { clock, shortMs } from '../parts/time.ts';
-import { DecisionTree } from './DecisionTree.tsx';
+import { DecisionTree } from '../parts/DecisionTree.tsx';
 import { mcpText } from './outcome.ts';
 
 /** Why a request ended as it did. */

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Decision } from '../api/types.ts';
-import { shortMs } from '../parts/time.ts';
-import { Tag, type Tone } from '../parts/Tag.tsx';
+import { shortMs } from './time.ts';
+import { Tag, type Tone } from './Tag.tsx';
 
 const tones: Readonly<Record<string, Tone>> = {
   passed: 'good',

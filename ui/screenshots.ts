@@ -1,0 +1,65 @@
+/**
+ * Makes the pictures of docs/console.md: each page in light and dark, of a gateway with some traffic.
+ *
+ *   npm run build:console && node ui/screenshots.ts
+ */
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { openConsole, startConsoleStage, type ConsoleStage } from '../test/e2e/console.testing.ts';
+import { openSession, type RawSession } from '../test/e2e/session.testing.ts';
+
+const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
+const size = { width: 1080, height: 720 };
+
+/** Calls that are allowed and refused, so that there is something to see. */
+async function makeTraffic({ gateway, mcp, tokens }: ConsoleStage): Promise<readonly RawSession[]> {
+  const alice = await openSession(mcp, tokens.alice);
+  const bob = await openSession(mcp, tokens.bob);
+  for (const message of ['one', 'two', 'three']) await alice.call('echo', { message });
+  await bob.call('echo', { message: 'one' });
+  await fetch(`${gateway.url}/anything/orders`);
+  await fetch(`${gateway.url}/anything/orders`, { headers: { 'x-who': 'eve' } });
+  return [alice, bob];
+}
+
+/** The pages, with the steps that lead to something to show. */
+const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promise<void>>> = {
+  Traffic: async (page) => {
+    await page.getByRole('row', { name: /denied.*echo/ }).waitFor();
+    await page.locator('.uplot').waitFor();
+  },
+  Why: async (page) => {
+    await page
+      .getByRole('row', { name: /denied.*echo/ })
+      .getByRole('button')
+      .click();
+    await page.getByRole('dialog', { name: 'Why' }).getByText('policies', { exact: true }).waitFor();
+  },
+  Connect: async (page) => {
+    await page.getByLabel('settings for VS Code', { exact: true }).waitFor();
+  },
+};
+
+/** Scenes that are no page of the menu show the page before them. */
+const inMenu = (name: string): boolean => name !== 'Why';
+
+mkdirSync(folder, { recursive: true });
+await using stage = await startConsoleStage({ logging: { level: 'info' } });
+await using console = await openConsole(stage.gateway);
+const { page, open } = console;
+await page.setViewportSize(size);
+const sessions = await makeTraffic(stage);
+for (const [name, show] of Object.entries(scenes)) {
+  if (inMenu(name)) await open(name);
+  await show(page, stage);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor({ state: 'attached' });
+    await page.evaluate('document.getAnimations().forEach((animation) => animation.finish())');
+    await page.screenshot({ path: `${folder}console-${name.toLowerCase()}-${colorScheme}.png` });
+  }
+  await page.keyboard.press('Escape');
+}
+for (const session of sessions) await session.close();
+if (console.offences.length > 0) throw new Error(console.offences.join('\n'));
