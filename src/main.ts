@@ -11,6 +11,7 @@ import {
   type Readiness,
 } from './admin/index.ts';
 import {
+  ConfigConflict,
   ConfigFile,
   configurationSchema,
   FileSource,
@@ -23,6 +24,7 @@ import {
 } from './config/index.ts';
 import {
   choosePlane,
+  configViews,
   gatewayViews,
   Intake,
   StartError,
@@ -76,6 +78,7 @@ class Assembly implements Gateway {
   private admin: Admin | undefined;
   private upgrades: Upgrades | undefined;
   private audit: Audit | undefined;
+  private document: ConfigFile | undefined;
   /** Names of environment variables that hold secrets, of every configuration since the start. */
   private readonly withheld = new Set<string>();
   private readiness: Readiness = 'starting';
@@ -250,7 +253,7 @@ class Assembly implements Gateway {
         plane,
         model: () => intake.model,
         audit: this.audit,
-        config: this.configViews(),
+        config: this.configViews(plane, intake),
       }),
       logLevel: () => this.log.level,
       setLogLevel: (level) => plane.setLogLevel(level),
@@ -260,14 +263,22 @@ class Assembly implements Gateway {
     };
   }
 
-  private configViews(): GatewayViews['config'] {
-    const { source } = this.options;
-    const document = new ConfigFile('stream' in source ? { text: source.settings } : source);
-    return {
-      read: () => document.read(),
+  private configViews(plane: Plane, intake: Intake): GatewayViews['config'] {
+    const { source, env } = this.options;
+    const document = new ConfigFile({
+      source: 'stream' in source ? { text: source.settings } : source,
+      name: this.sourceName,
+      env,
+    });
+    this.document = document;
+    return configViews({
+      document,
+      conflict: ConfigConflict,
       schema: configurationSchema,
-      whyReadOnly: () => 'the configuration cannot be written yet',
-    };
+      model: () => intake.model,
+      sessions: async () => (await plane.view()).mcp,
+      onWritten: () => this.source?.look(),
+    });
   }
 
   private recordAct({ method, target, status, address, port, user }: AdminAct): void {
@@ -368,6 +379,7 @@ class Assembly implements Gateway {
   private stopFollowing(): void {
     this.readiness = 'draining';
     this.source?.close();
+    this.document?.close();
     this.intake?.close();
   }
 

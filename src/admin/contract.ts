@@ -82,8 +82,50 @@ export interface ConfigViews {
   read(): ConfigText;
   /** The reason why the API may not write it; undefined where it may. */
   whyReadOnly(): string | undefined;
+  /** @throws Error where the check itself fails */
+  check(text: string): Promise<ConfigCheck>;
+  /**
+   * Replaces the text of the file, whatever its problems are.
+   * @param etag that of the text which the writer has read
+   * @returns the new entity tag; undefined where another text is there by now
+   * @throws Error where the file cannot be written
+   */
+  write(text: string, etag: string): string | undefined;
   /** The JSON Schema. */
   schema(): string;
+}
+
+/** The result of checking a text as if it were the configuration. */
+export interface ConfigCheck {
+  /** Empty where the text may come into use. */
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+  /** Undefined where there are problems, or no model is in use. */
+  readonly changes: ConfigChanges | undefined;
+}
+
+/** A fault of a configuration; `line` and `column` count from 1. */
+export interface ConfigProblem {
+  readonly message: string;
+  /** Field path; empty for the text as a whole. */
+  readonly path: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly hint?: string;
+}
+
+/** The changes that a configuration brings. */
+export interface ConfigChanges {
+  /** By their ids. */
+  readonly routes: {
+    readonly added: readonly string[];
+    readonly removed: readonly string[];
+    readonly changed: readonly string[];
+  };
+  readonly sessionsEnded: number;
+  readonly childrenStopped: number;
+  /** Settings change that the gateway reads at its start only. */
+  readonly needsRestart: boolean;
 }
 
 export interface ConfigText {

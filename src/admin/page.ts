@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import type { ConsoleSession, Role } from './access/consoleSessions.ts';
+import type { ConsoleSession } from './access/consoleSessions.ts';
+import type { Role } from './access/roles.ts';
 
 /** The content of a page. */
 export interface Answer {

@@ -1,4 +1,5 @@
 export type * from './contract.ts';
+export { configViews } from './configViews.ts';
 export { gatewayViews } from './gatewayViews.ts';
 export { Intake } from './intake.ts';
 export { LocalGateway, type LocalGatewayOptions } from './localGateway.ts';

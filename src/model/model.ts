@@ -500,6 +500,8 @@ export interface ProcessSettings {
    * taken from everybody, as the format has it, and X-Forwarded-For from nobody.
    */
   readonly trustedProxies?: readonly string[];
+  /** The admin API may write the configuration file. */
+  readonly consoleWrites?: true;
   readonly accessLog: 'json' | 'text' | 'none';
   /** Changes to the lines of the access log; absent: they have the fields that apply. */
   readonly accessFields?: AccessFields;

@@ -1,7 +1,7 @@
 /** The admin API of running gateways: who may use it, and what it shows. */
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -35,6 +35,7 @@ const configuration = (workers: number): string => `
 config:
   workers: ${workers}
   logging: { accessLog: json }
+  ${workers === 1 ? 'storage: { mode: file }' : ''}
   audit: { sink: { file: { path: ${join(folder, `audit-${workers}.jsonl`)} } } }
 binds:
 - port: 0
@@ -396,4 +397,108 @@ test('changes and logins are audited with their caller, and readings are not', a
   );
   const file = JSON.stringify(lines);
   assert.ok(!/code=[\w-]{8}/.test(file), 'no code of a link');
+});
+
+interface ConfigAnswer {
+  readonly text: string;
+  readonly etag: string;
+  readonly writable: boolean;
+  readonly whyReadOnly?: string;
+}
+
+const configOf = async (gateway: GatewayProcess): Promise<ConfigAnswer> =>
+  (await operatorOf(gateway)('GET', '/api/v1/config')).json as ConfigAnswer;
+
+/** A route to the sample app that answers below a path. */
+const addedRoute = (path: string): string => `
+    - name: added
+      matches: [{ path: { pathPrefix: ${path} } }]
+      policies: { urlRewrite: { path: { prefix: /anything } } }
+      backends: [{ host: '127.0.0.1:${app.port}' }]
+    - name: app
+`;
+
+test('a check tells problems with their places, and what a text would change', async () => {
+  const gateway = gatewayWith(1);
+  const operator = operatorOf(gateway);
+  const { text } = await configOf(gateway);
+  const check = async (changed: string) => {
+    const answer = await operator('POST', '/api/v1/config/check', { text: changed });
+    checkAnswer(await openApiOf(gateway), 'POST', '/api/v1/config/check', answer);
+    return answer.json as {
+      ok: boolean;
+      problems: { path: string; line: number; column: number; message: string }[];
+      changes: { routes: Record<string, string[]>; sessionsEnded: number; needsRestart: boolean } | null;
+    };
+  };
+  const same = await check(text);
+  assert.equal(same.ok, true);
+  assert.deepEqual(same.changes?.routes, { added: [], removed: [], changed: [] });
+  const changed = text
+    .replace('\n    - name: app\n', addedRoute('/added'))
+    .replace('mode: strict', 'mode: optional');
+  const { changes } = await check(changed);
+  assert.deepEqual(changes?.routes, {
+    added: ['0#0/public/added'],
+    removed: [],
+    changed: ['0#0/public/issued'],
+  });
+  const { ok, problems, changes: none } = await check(text.replace('mode: strict', 'mode: maybe'));
+  assert.deepEqual([ok, none], [false, null]);
+  const [problem = assert.fail()] = problems;
+  assert.match(problem.path, /routes\[1\]\.policies\.jwtAuth\.mode$/);
+  assert.equal(text.split('\n')[problem.line - 1]?.slice(problem.column - 1), 'strict');
+});
+
+test('an edit is saved as it was written, comes into use, and is audited', async () => {
+  const gateway = gatewayWith(1);
+  const { ask: console } = await browserOf(gateway, await newLink(gateway, 'operator'));
+  const { text, etag, writable } = await configOf(gateway);
+  assert.equal(writable, true);
+  const next = text.replace('\n    - name: app\n', addedRoute('/edited'));
+  const saved = await console('PUT', '/api/v1/config', { text: next }, { 'if-match': etag });
+  assert.equal(saved.status, 200, JSON.stringify(saved.json));
+  checkAnswer(await openApiOf(gateway), 'PUT', '/api/v1/config', saved);
+  assert.equal(readFileSync(gateway.file, 'utf8'), next, 'comments stay');
+  await until('the new route', async () => {
+    const response = await fetch(`${gateway.url}/edited/x`);
+    await response.text();
+    return response.status === 200;
+  });
+  const stale = await console('PUT', '/api/v1/config', { text }, { 'if-match': etag });
+  assert.equal(stale.status, 412, 'the tag is that of the text before');
+  assert.equal((await configOf(gateway)).etag, (saved.json as ConfigAnswer).etag);
+  await until('the audit line', async () => {
+    const { json } = await operatorOf(gateway)('GET', '/api/v1/audit?limit=1000');
+    const { lines } = json as { lines: Record<string, unknown>[] };
+    return lines.some(
+      (line) => line['api.operation'] === 'admin.api/v1/config' && line['mcp.outcome'] === 'ok',
+    );
+  });
+});
+
+test('an edit with problems, without its tag, or by a reader is refused, and the file stays', async () => {
+  const gateway = gatewayWith(1);
+  const operator = operatorOf(gateway);
+  const { text, etag } = await configOf(gateway);
+  const put = async (body: object, headers = {}) => await operator('PUT', '/api/v1/config', body, headers);
+  const wrong = await put({ text: 'binds: [{}]' }, { 'if-match': etag });
+  assert.equal(wrong.status, 422);
+  const { place, problems } = wrong.json as { place: object; problems: object[] };
+  assert.deepEqual(place, { line: 1, column: 9, path: 'binds[0].port' });
+  assert.ok(problems.length > 1);
+  assert.equal((await put({ text })).status, 428);
+  assert.equal((await put({ text }, { 'if-match': '*' })).status, 412);
+  assert.equal(readFileSync(gateway.file, 'utf8'), text);
+
+  const readOnly = gatewayWith(2);
+  const there = await configOf(readOnly);
+  assert.deepEqual([there.writable, /storage\.mode/.test(there.whyReadOnly ?? '')], [false, true]);
+  const refused = await operatorOf(readOnly)(
+    'PUT',
+    '/api/v1/config',
+    { text: there.text },
+    { 'if-match': there.etag },
+  );
+  assert.equal(refused.status, 403);
 });

@@ -1,8 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-
-/** `operator` may change something, `viewer` may not. */
-export type Role = 'viewer' | 'operator';
-export const roles = ['viewer', 'operator'] as const satisfies readonly Role[];
+import type { Role } from './roles.ts';
 
 /** A browser that has logged in. */
 export interface ConsoleSession {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Role } from './consoleSessions.ts';
+import type { Role } from './roles.ts';
 
 /** In milliseconds. */
 export const linkLimits = { most: 16, livesMs: 3_600_000 };

@@ -1,7 +1,7 @@
 /** The shapes of bodies and answers. The description of the API is made of them. */
 
 import { z } from 'zod';
-import { roles } from '../access/consoleSessions.ts';
+import { roles } from '../access/roles.ts';
 
 const time = z.iso.datetime().meta({ description: 'Time in UTC.' });
 const count = z.int().min(0);
@@ -87,6 +87,39 @@ export const config = z.object({
   etag: z.string(),
   effective: z.looseObject({}).nullable().meta({ description: 'The model in use, without secrets.' }),
 });
+
+const configProblem = z.object({
+  message: z.string(),
+  path: z.string().meta({ description: 'Field path; empty for the text as a whole.' }),
+  line: z.int().optional(),
+  column: z.int().optional(),
+  hint: z.string().optional(),
+});
+
+export const newText = z.strictObject({ text: z.string() });
+
+export const configCheck = z.object({
+  ok: z.boolean(),
+  problems: z.array(configProblem),
+  warnings: z.array(configProblem),
+  changes: z
+    .object({
+      routes: z.object({
+        added: z.array(z.string()),
+        removed: z.array(z.string()),
+        changed: z.array(z.string()),
+      }),
+      sessionsEnded: count,
+      childrenStopped: count,
+      needsRestart: z
+        .boolean()
+        .meta({ description: 'Settings change that the gateway reads at its start only.' }),
+    })
+    .nullable()
+    .meta({ description: 'Null where there are problems.' }),
+});
+
+export const newTag = z.object({ etag: z.string() });
 
 export const routes = z.array(
   z.object({

@@ -52,6 +52,7 @@ export function buildProcess(document: DocumentSettings, overrides: Overrides): 
       server: config.headers?.server ?? headers.server,
     },
     ...(config.trustedProxies === undefined ? {} : { trustedProxies: config.trustedProxies }),
+    ...(config.storage?.mode === 'file' && { consoleWrites: true as const }),
     accessLog: config.logging?.accessLog ?? logFormat,
     ...(accessFields && { accessFields }),
     upstream: {

@@ -267,6 +267,15 @@ export const processSchema = fields(
       .optional()
       .describe('MCP sessions.'),
     store: store.optional(),
+    storage: fields({
+      mode: choice(['file', 'readOnly'], ['hybrid'])
+        .optional()
+        .describe(
+          'file: the console and the admin API may write the configuration file. readOnly, the default: they may not.',
+        ),
+    })
+      .optional()
+      .describe('Where the console saves the configuration.'),
     audit: audit.optional(),
     tracing: tracing.optional(),
     connectionTerminationDeadline: duration
@@ -306,7 +315,6 @@ export const processSchema = fields(
     'localXdsPath',
     'modelCatalog',
     'database',
-    'storage',
     'caAddress',
     'caAuthToken',
     'xdsAddress',
