@@ -204,13 +204,36 @@ test('variables of the environment reach the configuration', async (t) => {
   assert.equal((await program.ended).code, 0);
 });
 
-test('a port in use ends with 3', async (t) => {
+test('a port in use ends with 3, and the process that holds it is named', async (t) => {
   const server = createServer().listen(0, '::');
   t.after(() => server.close());
   await once(server, 'listening');
   const { code, err } = await run(['-c', served((server.address() as AddressInfo).port)]);
   assert.equal(code, 3, err);
   assert.match(err, /EADDRINUSE|in use/);
+  assert.match(err, /--admin-port N; to switch them off, start with --no-admin/);
+  if (process.platform === 'linux')
+    assert.match(err, new RegExp(`is in use by process ${String(process.pid)} \\(node`));
+});
+
+test('one flag moves the ports of the operator, or switches them off', async (t) => {
+  const file = `config: { adminAddr: '127.0.0.1:1', statsAddr: '127.0.0.1:1', readinessAddr: '127.0.0.1:1' }
+binds: [{ port: 0, listeners: [{ routes: [{ policies: { directResponse: { status: 204 } } }] }] }]`;
+  const without = started(t, ['-c', file, '--no-admin']);
+  await without.saw(/ready .* admin=off stats=off readiness=off/);
+  without.child.kill();
+  const moved = started(t, ['-c', file, '--admin-port', '0']);
+  const [, stats = ''] = await moved.saw(
+    /ready .* admin=http:\/\/127\.0\.0\.1:[1-9]\d+ stats=http:\/\/\S*:(\d+) readiness=http/,
+  );
+  assert.equal((await fetch(`http://127.0.0.1:${stats}/metrics`)).status, 200);
+  moved.child.kill();
+  for (const wrong of [
+    ['--admin-port', '65515'],
+    ['--admin-port', 'x'],
+    ['--admin-port', '0', '--no-admin'],
+  ])
+    assert.equal((await run(['-c', file, ...wrong])).code, 2, wrong.join(' '));
 });
 
 /** A preload that makes Node look older than it is. */

@@ -3,6 +3,7 @@ import { check } from './check.ts';
 import type { Command, Terminal } from './command.ts';
 import { leaveBlockWithout } from './environmentBlock.ts';
 import { configurationFlags, givenConfiguration, type Given } from './givenConfiguration.ts';
+import { operatorPortFlags, operatorPorts } from './operatorPorts.ts';
 import { ownProgram } from './ownProgram.ts';
 import { serveUntilStopped } from './serve.ts';
 
@@ -11,6 +12,7 @@ export const run: Command = {
   usage: '-f FILE | -c YAML',
   flags: {
     ...configurationFlags,
+    ...operatorPortFlags,
     'pid-file': {
       type: 'string',
       value: 'FILE',
@@ -22,6 +24,7 @@ export const run: Command = {
   async run(flags, positionals, terminal) {
     if (flags['validate-only'] === true) return check.run(flags, positionals, terminal);
     const source = givenConfiguration(flags, positionals);
+    const env = { ...terminal.env, ...operatorPorts(flags) };
     const { 'pid-file': pidFile } = flags;
     const exposed = await leaveBlockWithout(
       async () => [...secretVariables, ...(await secretsNamedBy(source, terminal))],
@@ -32,7 +35,7 @@ export const run: Command = {
     return await serveUntilStopped(
       {
         source,
-        env: terminal.env,
+        env,
         program: ownProgram(),
         ...(typeof pidFile === 'string' ? { pidFile } : {}),
       },

@@ -6,6 +6,7 @@ import type { Terminal } from './command.ts';
 import { exitCode } from './exitCode.ts';
 import { PidFile } from './pidFile.ts';
 import { Stopping } from './stopping.ts';
+import { takenPortAdvice } from './takenPort.ts';
 import { version } from '../version.ts';
 
 export interface ServeOptions extends Omit<GatewayOptions, 'inheritance'> {
@@ -45,6 +46,8 @@ export async function serveUntilStopped(options: ServeOptions, terminal: Termina
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     for (const problem of error.problems) terminal.err(`${problem}\n`);
+    // A proxy gets its ports from the controller.
+    if (!('stream' in options.source)) terminal.err(takenPortAdvice(error));
     await predecessor?.failed(error.problems.join('; '));
     return error.kind === 'configuration' ? exitCode.invalid : exitCode.failed;
   } finally {

@@ -20,7 +20,9 @@ export function bindProblem({ port, address }: Pick<Bind, 'port' | 'address'>, c
   const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
   const hint = hints.get(code);
   const on = address === undefined ? '' : ` on ${address}`;
-  return new Error(`port ${port}${on} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`, {
-    cause,
-  });
+  const error = new Error(
+    `port ${port}${on} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`,
+    { cause },
+  );
+  return Object.assign(error, { port });
 }
