@@ -14,7 +14,7 @@ export interface Terminal {
 }
 
 /** Flags as `node:util` parses them; a flag that was not given is absent. */
-export type Flags = Readonly<Record<string, string | boolean | undefined>>;
+export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface Command {
   /** The line of the command in `--help`. */
@@ -38,6 +38,8 @@ export interface Flag {
   readonly help: string;
   /** A repeated flag is an error; otherwise the last would win. */
   readonly once?: boolean;
+  /** The flag may be repeated, and its value is a list. */
+  readonly multiple?: boolean;
 }
 
 /** The command line is wrong: the message is shown with a pointer to `--help`, and the exit code is 2. */

@@ -12,6 +12,12 @@ export const configurationFlags: Readonly<Record<string, Flag>> = {
     help: 'configuration as text, instead of a file',
     once: true,
   },
+  'env-file': {
+    type: 'string',
+    value: 'FILE',
+    help: 'take variables of the configuration from this file, too (KEY=VALUE lines)',
+    once: true,
+  },
 };
 
 export type Given = { readonly file: string } | { readonly text: string };

@@ -1,4 +1,5 @@
-import { parseArgs } from 'node:util';
+import { readFileSync } from 'node:fs';
+import { parseArgs, parseEnv } from 'node:util';
 import { messageOf, stackOf } from '../errorText.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
 import { exitCode } from './exitCode.ts';
@@ -10,6 +11,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./run.ts')).run,
   stdio: async () => (await import('./stdio.ts')).stdioCommand,
   upgrade: async () => (await import('./upgrade.ts')).upgrade,
+  init: async () => (await import('./init.ts')).init,
+  import: async () => (await import('./import.ts')).importCommand,
   admin: async () => (await import('./admin.ts')).admin,
   console: async () => (await import('./console.ts')).consoleCommand,
   check: async () => (await import('./check.ts')).check,
@@ -66,6 +69,11 @@ export async function main(
 }
 
 async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
+  if (args.length === 0) {
+    const { welcome } = await import('./welcome.ts');
+    terminal.err(welcome(process.cwd()));
+    return exitCode.usage;
+  }
   if (args.length === 2 && args.includes('--json') && (args.includes('--version') || args.includes('-V'))) {
     const said = { name: 'portcullis', version: version(), node: process.version };
     terminal.out(`${JSON.stringify(said)}\n`);
@@ -92,7 +100,17 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
   }
   if (positionals.length > command.positionals)
     throw new UsageError(`unexpected argument ${JSON.stringify(positionals[command.positionals])}`);
-  return await command.run(flags, positionals, terminal);
+  return await command.run(flags, positionals, withFile(flags['env-file'], terminal));
+}
+
+/** The environment with the variables of a file. Those of the process win, as for other programs. */
+function withFile(file: Flags[string], terminal: Terminal): Terminal {
+  if (typeof file !== 'string') return terminal;
+  try {
+    return { ...terminal, env: { ...parseEnv(readFileSync(file, 'utf8')), ...terminal.env } };
+  } catch (error) {
+    throw new UsageError(`--env-file: ${messageOf(error)}`);
+  }
 }
 
 async function everyCommand(): Promise<Readonly<Record<string, Command>>> {
@@ -105,9 +123,9 @@ async function parse(
   command: Command,
 ): Promise<{ flags: Flags; positionals: readonly string[] }> {
   const options = Object.fromEntries(
-    Object.entries({ ...command.flags, ...commonFlags }).map(([name, { type, short }]) => [
+    Object.entries({ ...command.flags, ...commonFlags }).map(([name, { type, short, multiple }]) => [
       name,
-      { type, ...(short === undefined ? {} : { short }) },
+      { type, ...(short === undefined ? {} : { short }), ...(multiple === undefined ? {} : { multiple }) },
     ]),
   );
   let parsed;

@@ -38,8 +38,9 @@ function providersOf(model: Model): ReadonlyMap<string, { provider: Provider; pl
   const found = new Map<string, { provider: Provider; place: Place }>();
   for (const { name, settings, place } of policiesIn(model)) {
     if (factsOf(name)?.asksFor !== 'token') continue;
-    const given = settings as Provider & { readonly providers?: readonly Provider[] };
-    for (const { issuer, jwks } of given.providers ?? [given]) {
+    // `providers` of jwtAuth, `issuers` of mcpAuthentication.
+    const { providers, issuers = [] } = settings as Readonly<Record<string, readonly Provider[] | undefined>>;
+    for (const { issuer, jwks } of providers ?? issuers) {
       const key = JSON.stringify([issuer, jwks]);
       if (!found.has(key)) found.set(key, { provider: { issuer, jwks }, place });
     }

@@ -98,6 +98,13 @@ test('check --online fetches key sets and compares the metadata of issuers', asy
   assert.match(away.err, /jwtAuth: the key set of .*: answered 404/);
   assert.match(away.err, /warning: .* names another key set, .*\/v1\/keys, in place of/);
 
+  const mcp = await run([
+    ...['check', '--online', '-c'],
+    `${quiet}\nbinds: [{port: 1, listeners: [{routes: [{policies: {mcpAuthentication: {issuer: '${idp.url}/none', audiences: [a]}, directResponse: {status: 204}}}]}]}]`,
+  ]);
+  assert.equal(mcp.code, 1);
+  assert.match(mcp.err, /mcpAuthentication: the key set of http:\S+\/none: /);
+
   // The same server by another name: its metadata names the first one.
   const other = idp.issuer.replace('localhost', '127.0.0.1');
   const wrong = await check(`issuer: '${other}', jwks: {url: '${idp.issuer}/v1/keys'}`);
@@ -114,7 +121,8 @@ test('a reader who has seen enough is no failure', async (t) => {
 
 test('a wrong command line is answered with 2 and a pointer to the help', async () => {
   const cases: [string[], RegExp][] = [
-    [[], /no configuration given; use -f config\.yaml/],
+    [['run'], /no configuration given; use -f config\.yaml/],
+    [['check', '-f', 'x', '--env-file', '/no/such/file'], /--env-file: .*ENOENT/],
     [['chek'], /unknown command "chek"; did you mean check\?/],
     [['config.yaml'], /a configuration is given with -f config\.yaml/],
     [['--fil', 'x'], /Unknown option '--fil'; did you mean --file\?/],
@@ -204,7 +212,7 @@ test('variables of the environment reach the configuration', async (t) => {
   assert.equal((await program.ended).code, 0);
 });
 
-test('a port in use ends with 3, and the process that holds it is named', async (t) => {
+test('a port in use ends with 3', async (t) => {
   const server = createServer().listen(0, '::');
   t.after(() => server.close());
   await once(server, 'listening');

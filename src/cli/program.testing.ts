@@ -15,6 +15,8 @@ interface ProgramOptions {
   /** Arguments of Node before the program. */
   readonly node?: readonly string[];
   readonly program?: string;
+  /** Standard input is a pipe: `child.stdin`. */
+  readonly input?: boolean;
 }
 
 /** The real program in a process of its own. */
@@ -25,11 +27,14 @@ export class Program {
   #err = '';
   #listeners: (() => void)[] = [];
 
-  constructor(args: readonly string[], { env = {}, node = [], program = launcher }: ProgramOptions = {}) {
+  constructor(
+    args: readonly string[],
+    { env = {}, node = [], program = launcher, input = false }: ProgramOptions = {},
+  ) {
     this.child = spawn(process.execPath, [...node, program, ...args], {
       // The environment of the test cannot override a setting.
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#out += text;

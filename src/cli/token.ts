@@ -92,7 +92,7 @@ async function requestToken(
   endpoint: string,
   id: string,
   secret: string,
-  scope: string | boolean | undefined,
+  scope: Flags[string],
 ): Promise<string> {
   const form = new URLSearchParams({
     grant_type: 'client_credentials',

@@ -166,8 +166,20 @@ describe('the npm package', () => {
           await run(node, 'schema'),
           readFileSync(join(root, 'schema/portcullis.schema.json'), 'utf8'),
         );
+        const server = `${node} ${join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')}`;
+        assert.match(await run(node, 'init', '--server', server), /everything: \d+ tools: .*echo/);
         // The help of all commands loads the code of all commands.
-        for (const name of ['stdio', 'upgrade', 'why', 'pins', 'audit', 'token', 'controller', 'proxy'])
+        for (const name of [
+          'stdio',
+          'upgrade',
+          'import',
+          'why',
+          'pins',
+          'audit',
+          'token',
+          'controller',
+          'proxy',
+        ])
           assert.match(await run(node, name, '--help'), new RegExp(`^usage: portcullis ${name}`), name);
       });
 

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseEnv } from 'node:util';
+import { loadText } from '../../config/index.ts';
+import { clientFiles, type Taken } from './clientFile.ts';
+import { configurationText, environmentText } from './configurationText.ts';
+import { readGrant } from './grants.ts';
+import { readServer } from './server.ts';
+import { trial, type Server, type Setup } from './setup.ts';
+
+const setupOf = (servers: readonly Server[], more: Partial<Setup> = {}): Setup => ({
+  ...trial,
+  port: 3000,
+  groupClaim: 'groups',
+  servers,
+  grants: [],
+  ...more,
+});
+
+/** Loads the configuration of a set-up with the variables of its `.env`. */
+const loaded = (setup: Setup) =>
+  loadText(configurationText(setup, 'portcullis init'), {
+    file: 'portcullis.yaml',
+    env: parseEnv(environmentText(setup) ?? ''),
+  });
+
+const targetsOf = (servers: readonly Server[]): readonly unknown[] =>
+  servers.map(({ name, target }) => ({ name, ...target }));
+
+const importing = (kind: string, text: string): Taken => {
+  const read = clientFiles[kind];
+  assert.ok(read !== undefined);
+  const taken = read(text);
+  const result = loaded(setupOf(taken.servers));
+  assert.ok(result.ok, JSON.stringify(result));
+  return taken;
+};
+
+test('a server is a package, a command or a URL, and gets a name that no other server has', () => {
+  const read = (text: string, taken: readonly string[] = []) =>
+    targetsOf([readServer(text, {}, new Set(taken))])[0];
+  const npx = (args: string[]) => ({ cmd: 'npx', args: ['-y', ...args] });
+  assert.deepEqual(read('npm:@modelcontextprotocol/server-filesystem "/srv/my data"'), {
+    name: 'filesystem',
+    stdio: npx(['@modelcontextprotocol/server-filesystem', '/srv/my data']),
+  });
+  assert.deepEqual(read('pypi:mcp-server-time'), {
+    name: 'time',
+    stdio: { cmd: 'uvx', args: ['mcp-server-time'] },
+  });
+  assert.deepEqual(read('clock=pypi:mcp-server-time==1'), {
+    name: 'clock',
+    stdio: { cmd: 'uvx', args: ['mcp-server-time==1'] },
+  });
+  assert.deepEqual(read('https://mcp.example.com/mcp?a=b'), {
+    name: 'example-com',
+    mcp: { host: 'https://mcp.example.com/mcp?a=b' },
+  });
+  assert.deepEqual(read('node /srv/tickets/dist/index.js --price $5', ['tickets']), {
+    name: 'tickets-2',
+    stdio: { cmd: 'node', args: ['/srv/tickets/dist/index.js', '--price', '$$5'] },
+  });
+  assert.deepEqual(read('/opt/node/bin/node /srv/shop.js'), {
+    name: 'shop',
+    stdio: { cmd: '/opt/node/bin/node', args: ['/srv/shop.js'] },
+  });
+  for (const wrong of ['', 'npm:', 'node "a', 'https://['])
+    assert.throws(() => readServer(wrong, {}, new Set()), /--server/, wrong);
+  assert.throws(() => readServer('https://a.example', { A: 'b' }, new Set()), /--env/);
+});
+
+test('a configuration loads whatever its names and secrets contain', () => {
+  const secret = `it's "$HOME" \\n # and more`;
+  const server = readServer('tools=node server.js', { TOKEN: secret, NUMBER: '12345' }, new Set());
+  const grants = [readGrant(`we "all" and it's $1=a'b,c"d`, [server])];
+  const setup = setupOf([server], { grants, groupClaim: 'cognito:groups', audience: 'a: #b $c' });
+  const result = loaded(setup);
+  assert.ok(result.ok, JSON.stringify(result));
+  const model = JSON.stringify(result.model);
+  assert.ok(model.includes(JSON.stringify(secret).slice(1, -1)));
+  assert.ok(model.includes('"a: #b $c"'));
+  const [, rule = ''] = /"((?:\\.|[^"\\])*cognito(?:\\.|[^"\\])*)"/.exec(model) ?? [];
+  assert.equal(
+    JSON.parse(`"${rule}"`),
+    `"we \\"all\\" and it's $1" in jwt["cognito:groups"] && mcp.tool.name in ["a'b", "c\\"d"]`,
+  );
+  assert.throws(
+    () => environmentText(setupOf([readServer('a', { B: '\'"`' }, new Set())])),
+    /quotes of every kind/,
+  );
+});
+
+test('with several servers, a rule names the server of a tool', () => {
+  const servers = ['one=a', 'two=b'].map((spec) => readServer(spec, {}, new Set()));
+  const text = configurationText(
+    setupOf(servers, { grants: [readGrant('g=one:x,two:*', servers), readGrant('h=*', servers)] }),
+    'c',
+  );
+  assert.ok(
+    text.includes(
+      `'"g" in jwt.groups && ((mcp.tool.target == "one" && mcp.tool.name in ["x"]) || (mcp.tool.target == "two" && mcp.tool.name != ""))'`,
+    ),
+    text,
+  );
+  assert.ok(text.includes(`'"h" in jwt.groups'`));
+  for (const wrong of ['g', '=x', 'g=', 'g=x', 'g=three:x'])
+    assert.throws(() => readGrant(wrong, servers), /--allow/, wrong);
+});
+
+test('imports servers of Claude with their secrets in variables, and reports the rest', () => {
+  const { servers, left } = importing(
+    'claude',
+    JSON.stringify({
+      projects: {},
+      mcpServers: {
+        'git hub': { command: 'npx', args: ['-y', 'server-github'], env: { TOKEN: 'ghp' }, cwd: '/srv' },
+        remote: {
+          type: 'http',
+          url: 'https://a.example/mcp',
+          headers: { Authorization: 'Bearer t', 'X-Key': 'k' },
+        },
+        old: { type: 'sse', url: 'https://a.example/sse' },
+        bridge: { command: 'npx', args: ['mcp-remote', 'https://b.example/mcp'], timeout: 5 },
+        off: { command: 'x', disabled: true },
+      },
+    }),
+  );
+  assert.deepEqual(targetsOf(servers), [
+    {
+      name: 'git-hub',
+      stdio: { cmd: 'npx', args: ['-y', 'server-github'], env: { TOKEN: '${GIT_HUB_TOKEN}' }, cwd: '/srv' },
+    },
+    {
+      name: 'remote',
+      mcp: { host: 'https://a.example/mcp' },
+      policies: {
+        backendAuth: { key: { value: '${REMOTE_AUTHORIZATION}' } },
+        requestHeaderModifier: { set: { 'X-Key': '${REMOTE_X_KEY}' } },
+      },
+    },
+    { name: 'old', sse: { host: 'https://a.example/sse' } },
+    { name: 'bridge', mcp: { host: 'https://b.example/mcp' } },
+  ]);
+  assert.deepEqual(
+    servers.map(({ secrets }) => secrets),
+    [{ GIT_HUB_TOKEN: 'ghp' }, { REMOTE_AUTHORIZATION: 't', REMOTE_X_KEY: 'k' }, {}, {}],
+  );
+  assert.deepEqual(
+    left.map((line) => line.split(':')[0]),
+    ['projects', 'bridge.timeout', 'bridge', 'off'],
+  );
+});
+
+test('imports the file of VS Code with its comments, and reports values that only the editor knows', () => {
+  const { servers, left } = importing(
+    'vscode',
+    `{ // servers
+      "inputs": [{ "id": "key", "type": "promptString" }],
+      "servers": {
+        "shop": { "type": "stdio", "command": "shop", "args": ["// no comment,]"], "env": { "KEY": "\${input:key}" }, },
+        "here": { "command": "tool", "args": ["\${workspaceFolder}"] }, /* the last */
+      },
+    }`,
+  );
+  assert.deepEqual(targetsOf(servers), [
+    { name: 'shop', stdio: { cmd: 'shop', args: ['// no comment,]'], env: { KEY: '${SHOP_KEY}' } } },
+    { name: 'here', stdio: { cmd: 'tool', args: ['$${workspaceFolder}'] } },
+  ]);
+  assert.deepEqual(
+    left.map((line) => line.split(':')[0]),
+    ['shop.env.KEY', 'here'],
+  );
+});
+
+test('imports command lines of supergateway', () => {
+  const { servers, left } = importing(
+    'supergateway',
+    `#!/bin/sh
+# npx supergateway --stdio "no"
+npx -y supergateway --stdio "npx -y @modelcontextprotocol/server-filesystem /srv" \\
+  --port 8000 --outputTransport streamableHttp --cors
+docker run supercorp/supergateway --sse=https://a.example/sse --oauth2Bearer abc --header "X-A: b"
+`,
+  );
+  assert.deepEqual(targetsOf(servers), [
+    {
+      name: 'filesystem',
+      stdio: { cmd: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv'] },
+    },
+    {
+      name: 'a-example',
+      sse: { host: 'https://a.example/sse' },
+      policies: {
+        requestHeaderModifier: { set: { 'X-A': '${A_EXAMPLE_X_A}' } },
+        backendAuth: { key: { value: '${A_EXAMPLE_AUTHORIZATION}' } },
+      },
+    },
+  ]);
+  assert.deepEqual(left, ['--cors: the gateway has no such setting, or another one']);
+});
+
+test('refuses files that are not those of a client', () => {
+  for (const [kind, text] of [
+    ['claude', '{'],
+    ['claude', '[]'],
+    ['vscode', '{"mcpServers": {}}'],
+    ['supergateway', 'echo hello'],
+  ] as const)
+    assert.throws(() => clientFiles[kind]?.(text), /^UsageError: the file/, kind);
+});
