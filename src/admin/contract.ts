@@ -74,6 +74,38 @@ export interface GatewayViews {
    */
   auditLines(limit: number): Promise<readonly string[] | undefined>;
   readonly config: ConfigViews;
+  /**
+   * Sends a request into the data plane, as a client on this machine would.
+   * @param signal ends the request, and the body of its response
+   * @throws Error where the data plane gives no response
+   */
+  play(request: PlayRequest, signal: AbortSignal): Promise<PlayedRequest | PlayRefusal>;
+}
+
+/** A request of the operator for a route of the configuration. */
+export interface PlayRequest {
+  /** Id of the route. */
+  readonly route: string;
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+}
+
+export interface PlayedRequest {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly requestId: string;
+  /** Fails where the data plane cuts it off. */
+  readonly body: AsyncIterable<Buffer>;
+}
+
+/** The reason why a request was not sent, with the HTTP status for it. */
+export interface PlayRefusal {
+  readonly refusal: string;
+  readonly status: number;
 }
 
 /** The configuration as it is written. */

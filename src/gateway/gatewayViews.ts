@@ -2,6 +2,7 @@ import type { GatewayViews } from '../admin/index.ts';
 import { inOrder, type Audit } from '../audit/index.ts';
 import type { Model } from '../model/index.ts';
 import { routeViews, type Plane } from '../workers/index.ts';
+import { play } from './playground.ts';
 import { RequestRates } from './rates.ts';
 
 export interface GatewayViewsOptions {
@@ -25,5 +26,10 @@ export function gatewayViews({ plane, model, audit, config }: GatewayViewsOption
     auditLines: async (limit) =>
       audit && inOrder([...audit.lastLines, ...(await plane.auditLines())]).slice(-limit),
     config,
+    play: async (request, signal) => {
+      const used = model();
+      if (used === undefined) return { status: 503, refusal: 'no configuration is in use yet' };
+      return await play(request, used, plane, signal);
+    },
   };
 }

@@ -108,6 +108,14 @@ export interface BindView {
   readonly connections: number;
 }
 
+/** A connection of this process to itself. */
+export interface OwnConnection {
+  /** Of HTTP. */
+  readonly version: 'HTTP/1.1' | 'HTTP/2.0';
+  /** The connection stands for one under TLS, to this listener. */
+  readonly tls?: { readonly listener: string; readonly serverName: string };
+}
+
 /**
  * The ports, the snapshot they serve from, and the way from one model to the next: everything that can fail happens
  * before the swap, so that a model is in use wholly or not at all.
@@ -140,7 +148,7 @@ export class DataPlane {
   /** Ways from and to other workers, where there are any. */
   readonly relays: Relays | undefined;
   /** Connections of this process to itself. */
-  private local: RelayPort | undefined;
+  private readonly local = new Map<string, RelayPort>();
   private readonly unread: UnreadResponses;
   private readonly proxies: PortTools['proxies'] = { trusted: undefined };
   private readonly share = new FairShare<CountedConnection>(() => this.counted());
@@ -319,7 +327,7 @@ export class DataPlane {
     }
     udp.commit();
     this.relays?.configure(limits, wanted);
-    this.local?.configure(limits);
+    for (const port of this.local.values()) port.configure(limits);
     this.useAccessLog(model.process);
     this.endpoints.retireOthers(uses.destinations);
     this.options.mcp.retire(uses.mcp);
@@ -389,15 +397,17 @@ export class DataPlane {
    * Serves a connection that this process has made to itself, as that of a client on this machine. The port of the bind
    * need not be bound.
    */
-  admit(key: string, socket: Socket): void {
+  admit(key: string, socket: Socket, { version, tls }: OwnConnection): void {
     if (this.closed) {
       socket.destroy();
       return;
     }
-    this.local ??= new RelayPort(key, this.limitsInUse, this.portTools);
+    let port = this.local.get(key);
+    if (port === undefined)
+      this.local.set(key, (port = new RelayPort(key, this.limitsInUse, this.portTools)));
     const address = '127.0.0.1';
-    const ends = { address, port: 0, localAddress: address, localPort: 0, version: 'HTTP/2.0' };
-    this.local.admitRelayed({ bind: key, ...ends }, socket);
+    const ends = { address, port: 0, localAddress: address, localPort: 0, version };
+    port.admitRelayed({ bind: key, ...ends, ...(tls && { tls }) }, socket);
   }
 
   /** Sessions of TLS are resumed wherever the same secret (32 random bytes) is in use. */
@@ -425,7 +435,7 @@ export class DataPlane {
     this.ending = true;
     this.closed = true;
     for (const port of [...this.ports.values(), ...this.leaving]) port.destroy();
-    this.local?.destroy();
+    for (const port of this.local.values()) port.destroy();
     this.ports.clear();
     this.leaving.clear();
     this.relays?.close();

@@ -1,5 +1,11 @@
 export { bindProblem } from './ports/bindProblem.ts';
-export { DataPlane, type BindView, type DataPlaneOptions, type Prepared } from './dataPlane.ts';
+export {
+  DataPlane,
+  type BindView,
+  type DataPlaneOptions,
+  type OwnConnection,
+  type Prepared,
+} from './dataPlane.ts';
 export type { SocketHandle } from './ports/portSocketListening.ts';
 export type { RelayPeer } from './connections/relayLines.ts';
 export type * from './contract.ts';

@@ -2,7 +2,7 @@ import type { KeySetView } from '../auth/contract.ts';
 import type { McpView } from '../mcp/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { PolicyLogins } from '../policies/index.ts';
-import type { BindView, DataPlane, Decision, TrialRequest } from '../proxy/index.ts';
+import type { BindView, DataPlane, Decision, OwnConnection, TrialRequest } from '../proxy/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 
@@ -66,6 +66,12 @@ export interface Plane {
   /** Explains a request by the model in use. @throws Error for a request that is none */
   why(request: TrialRequest): Promise<Decision>;
   /**
+   * Opens a way for one connection of this gateway to itself. It is served as that of a client on this machine.
+   * @returns the path of a socket that only this user can reach; it is gone after the connection, or some seconds
+   * @throws Error where nothing serves
+   */
+  entrance(request: EntranceRequest): Promise<string>;
+  /**
    * The state that another program needs to serve on the same ports; this one goes on all the same.
    * @throws Error where there is nothing that can be handed over, and why
    */
@@ -79,6 +85,14 @@ export interface Plane {
   drain(patienceMs?: number, followed?: boolean): Promise<void>;
   /** Ends everything; MCP servers get `graceMs` milliseconds to leave. Resolves (never rejects) when nothing is left. */
   close(graceMs: number): Promise<void>;
+}
+
+/** A connection of this gateway to itself. */
+export interface EntranceRequest {
+  /** The key of the bind. */
+  readonly bind: string;
+  /** The connection stands for one under TLS, to this listener. */
+  readonly tls?: OwnConnection['tls'];
 }
 
 export interface PortView {
@@ -116,7 +130,7 @@ export interface RouteView {
   /** The port in use; undefined where it is closed. */
   readonly port: number | undefined;
   readonly listener: string;
-  /** Those of the route, or else that of its listener. */
+  /** Host names of the route, or else of its listener. */
   readonly hostnames: readonly string[];
   /** The path of the first match that is no regular expression. */
   readonly path: string | undefined;

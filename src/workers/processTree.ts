@@ -14,12 +14,13 @@ import {
   type RootLogger,
 } from '../telemetry/index.ts';
 import { CommonKeys } from './commonKeys.ts';
-import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
+import type { EntranceRequest, Plane, PlaneView, PortView, Secrets } from './contract.ts';
 import { WorkerPool, defaultPace, type Pace } from './workerPool.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { LinkClosed } from './link.ts';
 import { exposeWorkers } from './metrics.ts';
 import { sendRoutes } from './modelTransfer.ts';
+import type { WorkerProcess } from './workerProcess.ts';
 import { WorkerSlot } from './workerSlot.ts';
 import { PrivateFolder, removeStaleFolders } from './privateFolder.ts';
 import type { Start } from './workerMessages.ts';
@@ -189,9 +190,18 @@ export class ProcessTree implements Plane {
   }
 
   async why(request: TrialRequest): Promise<Decision> {
+    return await this.first.link.ask('why', request);
+  }
+
+  /** Always of the same worker, which holds the MCP sessions that begin so. */
+  async entrance(request: EntranceRequest): Promise<string> {
+    return await this.first.link.ask('entrance', request);
+  }
+
+  private get first(): WorkerProcess {
     const [first] = this.pool.serving;
     if (first === undefined) throw new Error('no worker serves');
-    return await first.process.link.ask('why', request);
+    return first.process;
   }
 
   async endSession(label: string): Promise<boolean> {

@@ -24,7 +24,8 @@ import {
 } from '../telemetry/index.ts';
 import { LogExport, Tracing } from '../tracing/index.ts';
 import { CommonKeys } from './commonKeys.ts';
-import type { Plane, PlaneView, PortView, Secrets } from './contract.ts';
+import type { EntranceRequest, Plane, PlaneView, PortView, Secrets } from './contract.ts';
+import { Entrance } from './entrance.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { exposeWorkers } from './metrics.ts';
 import { handoverUnsupported } from './portSocket.ts';
@@ -103,6 +104,7 @@ export class ServingProcess implements Plane {
   private readonly own: { readonly sockets: Sockets; readonly keys: CommonKeys } | undefined;
   /** Names of environment variables that no child process inherits; grows with configurations. */
   private readonly withheld: Set<string>;
+  private readonly entrances = new Set<Entrance>();
   private ready = false;
   private applied = false;
 
@@ -215,7 +217,7 @@ export class ServingProcess implements Plane {
 
   /** Serves a connection of this process to itself, at the first bind of the model. */
   admit(bind: Bind, socket: Socket): void {
-    this.dataPlane.admit(bindKey(bind, 0), socket);
+    this.dataPlane.admit(bindKey(bind, 0), socket, { version: 'HTTP/2.0' });
   }
 
   private async exportersReady(): Promise<void> {
@@ -266,6 +268,15 @@ export class ServingProcess implements Plane {
     return Promise.resolve(this.audit?.lastLines ?? []);
   }
 
+  async entrance({ bind, tls }: EntranceRequest): Promise<string> {
+    const opened = await Entrance.open((socket) =>
+      this.dataPlane.admit(bind, socket, { version: 'HTTP/1.1', ...(tls && { tls }) }),
+    );
+    this.entrances.add(opened);
+    void opened.closed.then(() => this.entrances.delete(opened));
+    return opened.path;
+  }
+
   why(request: TrialRequest): Promise<Decision> {
     return this.dataPlane.explain(request);
   }
@@ -289,6 +300,7 @@ export class ServingProcess implements Plane {
 
   async close(graceMs: number): Promise<void> {
     if (graceMs > 0) await this.mcp.close(graceMs);
+    for (const entrance of this.entrances) entrance.close();
     this.dataPlane.close();
     this.own?.sockets.close();
     this.own?.keys.close();

@@ -1,7 +1,7 @@
 import type { AddressLists, ModelFrame, Route } from '../model/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
 import type { Decision, RelayPeer, TrialRequest } from '../proxy/index.ts';
-import type { PlaneView, Secrets } from './contract.ts';
+import type { EntranceRequest, PlaneView, Secrets } from './contract.ts';
 
 interface Exchange<Question, Answer> {
   readonly question: Question;
@@ -68,6 +68,7 @@ export interface ToWorker {
   watch: Exchange<boolean, void>;
   why: Exchange<TrialRequest, Decision>;
   endSession: Exchange<string, boolean>;
+  entrance: Exchange<EntranceRequest, string>;
   auditLines: Exchange<void, readonly string[]>;
   view: Exchange<void, PlaneView>;
   metrics: Exchange<void, MetricsSnapshot>;

@@ -1,7 +1,8 @@
 /** The admin API of running gateways: who may use it, and what it shows. */
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -9,6 +10,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { run } from '../../src/cli/program.testing.ts';
+import { certificate } from '../../src/proxy/certificates.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import {
   apiClient,
@@ -17,6 +19,7 @@ import {
   linkFileOf,
   newLink,
   operatorOf,
+  operatorSecret,
   type ApiAnswer,
 } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
@@ -24,6 +27,8 @@ import { ask } from './http.testing.ts';
 import { openSession } from './session.testing.ts';
 import { inline, node, rogue, startEchoApp } from './stage.testing.ts';
 
+const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const keySet = inline({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256' }] });
 const keyOfClient = 'a-key-that-no-viewer-sees';
 const folder = mkdtempSync(join(tmpdir(), 'admin-api-'));
 let app: Awaited<ReturnType<typeof startEchoApp>>;
@@ -53,17 +58,29 @@ binds:
           mode: strict
           issuer: https://login.example.com
           audiences: [api]
-          jwks: '{"keys":[]}'
+          jwks: '${keySet}'
       backends: [{ host: '127.0.0.1:${app.port}' }]
     - name: app
       policies:
         apiKey: { mode: optional, keys: [{ key: ${keyOfClient} }] }
         authorization: { rules: [{ deny: 'request.headers["x-who"] == "eve"', name: not eve }] }
       backends: [{ host: '127.0.0.1:${app.port}' }]
+- port: 0
+  listeners:
+  - name: secure
+    hostname: '*.secure.example'
+    protocol: HTTPS
+    tls: { cert: ${join(folder, 'cert.pem')}, key: ${join(folder, 'key.pem')} }
+    routes:
+    - name: app
+      backends: [{ host: '127.0.0.1:${app.port}' }]
 `;
 
 before(async () => {
   app = await startEchoApp();
+  const { cert, key } = certificate({ names: ['www.secure.example'] });
+  writeFileSync(join(folder, 'cert.pem'), cert);
+  writeFileSync(join(folder, 'key.pem'), key, { mode: 0o600 });
   for (const workers of [1, 2]) gateways.set(workers, await startGateway(configuration(workers)));
 });
 after(async () => {
@@ -501,4 +518,139 @@ test('an edit with problems, without its tag, or by a reader is refused, and the
     { 'if-match': there.etag },
   );
   assert.equal(refused.status, 403);
+});
+
+interface Played {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly encoding: string;
+  readonly truncated: boolean;
+  readonly requestId: string;
+}
+
+const playgroundOf = (id: string): string => `/api/v1/playground/${encodeURIComponent(id)}`;
+
+const initializeMessage = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'play', version: '1' } },
+};
+
+for (const workers of [1, 2]) {
+  test(`with ${workers} workers, the playground sends requests through the policies of a route`, async () => {
+    const gateway = gatewayWith(workers);
+    const operator = operatorOf(gateway);
+    const document = await openApiOf(gateway);
+    const play = async (id: string, body: object): Promise<Played> => {
+      const answer = await operator('POST', playgroundOf(id), body);
+      assert.equal(answer.status, 200, JSON.stringify(answer.json));
+      checkAnswer(document, 'POST', '/api/v1/playground/{route}', answer);
+      return answer.json as Played;
+    };
+    const served = await play('0#0/public/app', {
+      method: 'POST',
+      path: '/anything/played?a=1',
+      headers: { 'X-Who': 'ada', 'content-type': 'text/plain' },
+      body: 'grüße',
+    });
+    assert.deepEqual([served.status, served.encoding, served.truncated], [200, 'utf8', false]);
+    assert.match(served.body, /\/anything\/played\?a=1/);
+    assert.match(served.body, /grüße/);
+    const line = await gateway.accessLine(served.requestId);
+    assert.deepEqual([line['route'], line['status'], line['client']], ['app', 200, '127.0.0.1']);
+
+    const refused = await play('0#0/public/app', {
+      method: 'GET',
+      path: '/anything',
+      headers: { 'x-who': 'eve' },
+    });
+    assert.equal(refused.status, 403);
+    const issued = await play('0#0/public/issued', { method: 'GET', path: '/issued' });
+    assert.equal(issued.status, 401, 'the host name is that of the route');
+    const secure = await play('0#1/secure/app', { method: 'GET', path: '/anything' });
+    assert.equal(secure.status, 200);
+    assert.equal((await gateway.accessLine(secure.requestId))['listener'], 'secure');
+  });
+
+  test(`with ${workers} workers, an MCP session of the playground goes on, and its answers stream`, async (t) => {
+    const gateway = gatewayWith(workers);
+    const operator = operatorOf(gateway);
+    const path = playgroundOf('0#0/public/tools');
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const asked = (message: object, more = {}) => ({
+      method: 'POST',
+      path: '/mcp',
+      headers: { ...headers, ...more },
+      body: JSON.stringify(message),
+    });
+    const opened = (await operator('POST', path, asked(initializeMessage))).json as Played;
+    assert.equal(opened.status, 200, opened.body);
+    const session = {
+      'mcp-session-id': opened.headers['mcp-session-id'],
+      'mcp-protocol-version': '2025-11-25',
+    };
+    await operator('POST', path, asked({ jsonrpc: '2.0', method: 'notifications/initialized' }, session));
+
+    // The server keeps its answer until another call releases it.
+    const call = (id: number, name: string) =>
+      asked({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {} } }, session);
+    const ended = new AbortController();
+    t.after(() => ended.abort());
+    const response = await fetch(`${gateway.admin}${path}/stream`, {
+      method: 'POST',
+      signal: ended.signal,
+      headers: {
+        authorization: `Bearer ${operatorSecret(gateway).secret}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({
+        method: 'GET',
+        path: '/mcp',
+        headers: { accept: 'text/event-stream', ...session },
+      }),
+    });
+    assert.equal(response.headers.get('content-type'), 'text/event-stream');
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    const readUntil = async (pattern: RegExp): Promise<void> => {
+      while (!pattern.test(text)) {
+        const { value, done } = await reader.read();
+        assert.equal(done, false, text);
+        text += value;
+      }
+    };
+    await readUntil(/^event: head\ndata: \{"status":200/m);
+    const logged = (await operator('POST', path, call(3, 'log'))).json as Played;
+    assert.equal(logged.status, 200, logged.body);
+    const ping = (await operator('POST', path, call(2, 'pid'))).json as Played;
+    assert.match(ping.body, /\d/);
+    assert.deepEqual(
+      (await sessionsOf(gateway)).map(({ client }) => (client as { name: string }).name).includes('play'),
+      true,
+    );
+    ended.abort();
+    await operator('POST', path, { method: 'DELETE', path: '/mcp', headers: session });
+  });
+}
+
+test('the playground refuses what it cannot send, and ends what takes too long', async () => {
+  const gateway = gatewayWith(1);
+  const operator = operatorOf(gateway);
+  const app = playgroundOf('0#0/public/app');
+  const headers = { 'x-who': 'ada' };
+  const refused = async (path: string, body: object): Promise<readonly [number, string]> => {
+    const answer = await operator('POST', path, body);
+    return [answer.status, problemOf(answer).detail];
+  };
+  const get = { method: 'GET', path: '/delay/9', headers };
+  assert.equal((await refused(playgroundOf('0#0/public/none'), get))[0], 404);
+  const [status, detail] = await refused(app, { ...get, headers: { 'Transfer-Encoding': 'chunked' } });
+  assert.deepEqual([status, /transfer-encoding/.test(detail)], [422, true]);
+  assert.equal((await refused(app, { ...get, headers: { 'x-a': 'b\r\nc: d' } }))[0], 422);
+  assert.equal((await refused(app, { ...get, path: 'http://evil.example/' }))[0], 400);
+  assert.equal((await refused(app, { ...get, path: '/a b' }))[0], 422);
+  const [late, reason] = await refused(app, { ...get, timeoutMs: 20 });
+  assert.deepEqual([late, /in time/.test(reason)], [502, true]);
 });

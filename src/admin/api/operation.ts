@@ -11,12 +11,12 @@ export interface ApiRequest<Body> {
   readonly caller: AdminCaller;
 }
 
-/** What all operations of the API have. Routing, the list of pages and the description are derived from it. */
+/** The parts of every operation of the API. Routing, the list of pages and the description are derived from it. */
 interface Row {
   readonly method: Page['method'];
   /** A segment `{name}` stands for a parameter. */
   readonly path: string;
-  /** One line. */
+  /** A short description, on one line. */
   readonly about: string;
   readonly access: Exclude<Page['access'], 'anyone' | 'public' | 'login'>;
   readonly readsOnly?: true;
@@ -106,20 +106,20 @@ export function emptyOperation(
 type EmptyAnswer = Readonly<Record<string, string>> | undefined;
 
 /** An operation that answers with server-sent events. */
-export function streamOperation(
-  row: Row & { readonly run: (request: ApiRequest<undefined>) => Answer },
+export function streamOperation<Body extends z.ZodType = z.ZodUndefined>(
+  row: Row & {
+    readonly body?: Body;
+    readonly maxBody?: number;
+    readonly run: (request: ApiRequest<z.output<Body>>) => Promise<Answer> | Answer;
+  },
 ): ApiOperation {
-  const { run, ...rest } = row;
-  const answer = guarded(undefined, async (request) =>
-    Promise.resolve(run(request as ApiRequest<undefined>)),
+  const { run, body, maxBody = usualBody, ...rest } = row;
+  const answer = guarded<z.output<Body>>(
+    body as z.ZodType<z.output<Body>> | undefined,
+    async (request) => await run(request),
   );
-  return {
-    ...rest,
-    body: undefined,
-    result: undefined,
-    isStream: true,
-    page: { ...pageOf(rest), answer },
-  };
+  const page = { ...pageOf(rest), answer, ...(body && { maxBody }) };
+  return { ...rest, body, result: undefined, isStream: true, page };
 }
 
 const pageOf = ({ method, path, about, access, readsOnly }: Row): Omit<Page, 'answer'> => ({

@@ -5,6 +5,7 @@ import type { EventStreams } from '../eventStream.ts';
 import { configOperations } from './configOperations.ts';
 import { openApi } from './openApi.ts';
 import { operation, type ApiOperation } from './operation.ts';
+import { playgroundOperations } from './playgroundOperations.ts';
 import { requestOperations } from './requestOperations.ts';
 import { sessionOperations, type OwnAddress } from './sessionOperations.ts';
 import { stateOperations } from './stateOperations.ts';
@@ -26,6 +27,7 @@ export function apiOperations({ views, streams, access, address }: ApiTools): re
     ...stateOperations(views, gateway),
     ...configOperations(views, gateway),
     ...requestOperations(requests, streams, access),
+    ...playgroundOperations(gateway),
     operation({
       method: 'GET',
       path: '/api/v1/openapi.json',

@@ -217,6 +217,32 @@ export const decision = z.looseObject({
   outcome: z.looseObject({ kind: z.string(), status: z.int().optional() }),
 });
 
+/** A request for the playground. */
+export const playRequest = z.strictObject({
+  method: z.string().regex(/^[A-Z]{1,32}$/, 'expected a method such as GET'),
+  path: z.string().max(16_384).regex(/^\//, 'expected a path that begins with /'),
+  headers: z.record(z.string(), z.string()).default({}),
+  body: z.string().optional(),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(600_000)
+    .default(60_000)
+    .meta({ description: 'Time for the whole response.' }),
+});
+
+export const played = z.object({
+  status: z.int(),
+  headers: z
+    .record(z.string(), z.union([z.string(), z.array(z.string())]))
+    .meta({ description: 'Names in lower case.' }),
+  body: z.string(),
+  encoding: z.enum(['utf8', 'base64']).meta({ description: 'The form of `body`.' }),
+  truncated: z.boolean().meta({ description: 'The response was longer than 8 MiB, or did not end in time.' }),
+  ms: z.number(),
+  requestId: z.string().meta({ description: 'The id of the request in logs and records.' }),
+});
+
 /** A problem document (RFC 9457). */
 export const problemDocument = z.object({
   type: z.string(),
