@@ -529,7 +529,7 @@ export const catalogue = {
     429,
     'later',
     'too much of MCP is in use by this caller',
-    'The caller has as many MCP sessions, server processes, calls or event streams as one principal may have, and none has been idle for limits.mcpSessionGrace. The message names the limit, such as limits.maxChildrenPerPrincipal. A caller without a token counts by its address; raise the limit if many clients share an address.',
+    'The caller has as many MCP sessions, server processes, calls or event streams as one principal may have, and none has been idle for limits.mcpSessionGrace. The message names the limit, such as limits.maxChildrenPerPrincipal or mcpBudgets. A caller without a token counts by its address: raise the limit if many share it.',
     -32000,
   ),
 

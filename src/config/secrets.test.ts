@@ -297,6 +297,10 @@ const samples: Readonly<Record<string, Sample>> = {
   'rules.*.allow': { document: rule('authorization', { allow: quoted }), shown: true },
   'rules.*.deny': { document: rule('authorization', { deny: quoted }), shown: true },
   'rules.*.require': { document: rule('authorization', { require: quoted }), shown: true },
+  'mcpBudgets.*.key': {
+    document: policy('mcpBudgets', [{ maxConcurrentCalls: 1, key: '"$SECRET"' }] as object),
+    shown: true,
+  },
   'localRateLimit.*.key': {
     document: policy('localRateLimit', [
       { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s', key: '"$SECRET"' },

@@ -214,9 +214,10 @@ export interface Caller {
   readonly checksOf?: (method: string) => McpChecks;
   /**
    * Counts a use of an item that the rules allow. Absent where no policy counts uses.
+   * @returns what hears of the end of the use, if anything does
    * @throws GatewayError if the caller has used its share
    */
-  readonly count?: (item: McpItem, call: ItemCall) => Promise<void>;
+  readonly count?: (item: McpItem, call: ItemCall) => Promise<(() => void) | undefined>;
   /**
    * The basis of `refusalOf` so far; undefined where its rules look at more of the request, or were too much work for
    * them. Absent like `refusalOf`.

@@ -13,6 +13,7 @@ import { jwtAuthFacts } from './jwtAuth/facts.ts';
 import { localRateLimitFacts } from './localRateLimit/facts.ts';
 import { mcpAuthenticationFacts } from './mcpAuthentication/facts.ts';
 import { mcpAuthorizationFacts } from './mcpAuthorization/facts.ts';
+import { mcpBudgetsFacts } from './mcpBudgets/facts.ts';
 import { mcpGuardrailsFacts } from './mcpGuardrails/facts.ts';
 import { oidcFacts } from './oidc/facts.ts';
 import { requestMirrorFacts } from './requestMirror/facts.ts';
@@ -51,6 +52,8 @@ const table = {
   // A refused caller must cost no more work.
   authorization: authorizationFacts,
   mcpAuthorization: mcpAuthorizationFacts,
+  // A call without room takes no token of a rate limit.
+  mcpBudgets: mcpBudgetsFacts,
   // Only admitted callers draw from the bucket: strangers cannot empty it for the others.
   localRateLimit: localRateLimitFacts,
   // Services outside are asked about requests that the rules allow.

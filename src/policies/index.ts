@@ -13,6 +13,7 @@ import { jwtAuth } from './jwtAuth/index.ts';
 import { localRateLimit } from './localRateLimit/index.ts';
 import { mcpAuthentication } from './mcpAuthentication/index.ts';
 import { mcpAuthorization } from './mcpAuthorization/index.ts';
+import { mcpBudgets } from './mcpBudgets/index.ts';
 import { mcpGuardrails } from './mcpGuardrails/index.ts';
 import { oidc } from './oidc/index.ts';
 import type { Policy } from './policy.ts';
@@ -64,6 +65,8 @@ export { compileSampling, type Sampling } from './attributes/sampling.ts';
 export type { EndedRequest } from './attributes/endedRequest.ts';
 export { recordFilter } from './attributes/recordFilter.ts';
 export { pageAccess } from './cors/pageAccess.ts';
+export { budgetHolderOf } from './attributes/budgetHolder.ts';
+export { CallsInProgress } from './mcpBudgets/callsInProgress.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { hideCookies } from './oidc/index.ts';
@@ -93,6 +96,7 @@ const runTime = {
   localRateLimit,
   mcpAuthentication,
   mcpAuthorization,
+  mcpBudgets,
   mcpGuardrails,
   oidc,
   requestHeaderModifier,

@@ -5,6 +5,7 @@ import type { HeaderEdits, HeaderLine, HttpRequest, Reply, RequestSigner } from 
 import type { HttpBackend } from '../model/index.ts';
 import type { ItemCall, ItemRefusal, McpCheck, McpItem, ToolNames } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
+import type { CallsInProgress } from './mcpBudgets/callsInProgress.ts';
 
 /**
  * The run-time part of a policy: the steps that it takes at fixed places of a request's life. Its name is that of its
@@ -29,6 +30,8 @@ export interface PolicyTools {
   /** Counts for all replicas; absent without a store that they share. */
   readonly globalTokens?: TokenStore;
   readonly hosts: Hosts;
+  /** Counts for this process, over reloads; absent where no requests are served. */
+  readonly callsInProgress?: CallsInProgress;
   /** A secret for texts that clients carry: replicas with the same session key have it in common. */
   readonly sealingKey?: string;
   /** A tenant may have written the policy: see `KeySetSource`. */
@@ -224,9 +227,14 @@ export interface Steps {
   refuseMcpItem?(exchange: Exchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined;
   /**
    * Counts a use of the item that the rules allow, before it goes to its server.
+   * @returns what hears of the end of the use, if anything does
    * @throws GatewayError if the caller has used its share
    */
-  countMcpCall?(exchange: Exchange, item: McpItem, call: ItemCall): void | Promise<void>;
+  countMcpCall?(
+    exchange: Exchange,
+    item: McpItem,
+    call: ItemCall,
+  ): (() => void) | undefined | Promise<(() => void) | undefined>;
   /** The checks of the requests of a method, after the rules and before the servers get them; in order. */
   onMcpRequest?(exchange: Exchange, method: string): readonly McpCheck[];
   /** The checks of the results of a method, before the client gets them; in order. */

@@ -5,7 +5,7 @@ import { version } from '../version.ts';
 import { McpRuntime } from '../mcp/index.ts';
 import { defaults, type AddressLists, type Bind, type FixedSettings, type Model } from '../model/index.ts';
 import { PinFolder, StoredPins, type PinStore } from '../pins/index.ts';
-import { LocalTokens, StoredTokens, type TokenStore } from '../policies/index.ts';
+import { CallsInProgress, LocalTokens, StoredTokens, type TokenStore } from '../policies/index.ts';
 import {
   bindKey,
   DataPlane,
@@ -154,6 +154,7 @@ export class ServingProcess implements Plane {
         keySets: this.keySets,
         now: Date.now,
         tokens,
+        callsInProgress: new CallsInProgress(),
         ...(this.store && { globalTokens: new StoredTokens(this.store, tokens) }),
       },
       audit: this.audit,

@@ -297,6 +297,13 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal((await session.send('POST', { id: 9, method: 'tools/call', params })).status, 429);
     await session.close();
   },
+  'examples/mcp/budgets.yaml': async ({ gateway, remote, member }) => {
+    remote.tools['export'] = (x) => x.json(x.result('exported'));
+    const session = await openSession(`${gateway.url}/mcp`, member);
+    for (let count = 0; count < 2; count++)
+      assert.equal(resultText(await session.call('export')), 'exported');
+    await session.close();
+  },
   'examples/mcp/guardrails.yaml': async ({ gateway, remote, member }) => {
     remote.tools['order'] = (x) => x.json(x.result('paid with 1234567812345678'));
     const session = await openSession(`${gateway.url}/mcp`, member);

@@ -88,6 +88,7 @@ const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> 
     below: '.rules[0]',
   },
   mcpGuardrails: 'It refuses MCP messages, and no HTTP requests: mcpGuardrails.test.ts looks at the log.',
+  mcpBudgets: 'It refuses MCP calls, and no HTTP requests: mcpBudgets.test.ts looks at the log.',
   localRateLimit: {
     settings: [
       { maxTokens: 100, tokensPerFill: 1, fillInterval: '60s' },

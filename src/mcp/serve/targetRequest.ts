@@ -116,7 +116,11 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       return;
     }
     const counted = count({ ...used, target: name }, itemCallOf(x.http, request));
-    counted.then(send, (error: unknown) => {
+    const enter = (ended: (() => void) | undefined): void => {
+      if (ended !== undefined) call.whenOver(ended);
+      send();
+    };
+    counted.then(enter, (error: unknown) => {
       x.http.annotate('mcp.outcome', 'refused');
       answer.note?.(request, { refusal: asGatewayError(error).code });
       call.failed(asGatewayError(error));

@@ -62,6 +62,7 @@ export class Call implements Waiter {
   private readonly since = performance.now();
   private readonly session: CallStart['session'];
   private tally: Tally | undefined;
+  private overListener: (() => void) | undefined;
   /** The response while it arrives in parts. */
   private parts: ResponseParts | undefined;
 
@@ -159,10 +160,18 @@ export class Call implements Waiter {
     this.stats.ended(outcome, performance.now() - this.since);
   }
 
+  /** Runs the listener when the call is under way no more; at once if that was before. At most one. */
+  whenOver(listener: () => void): void {
+    if (this.tally === undefined) listener();
+    else this.overListener = listener;
+  }
+
   /** The call is under way no more. */
   private over(): void {
     this.tally?.leave();
     this.tally = undefined;
+    this.overListener?.();
+    this.overListener = undefined;
     this.session.touch();
   }
 }

@@ -2,7 +2,8 @@ import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { formatDuration } from '../../model/index.ts';
 import type { ItemCall, McpItem } from '../../mcp/contract.ts';
 import type { Exchange, Policy, RateLimitState, Steps, TokenLimit, TokenStore } from '../policy.ts';
-import { callKeyOf, keysOf } from './keys.ts';
+import { callKeyOf } from '../attributes/callKey.ts';
+import { keysOf } from './keys.ts';
 import { countsCalls, localRateLimitSchema, type Limit, type LocalRateLimitSettings } from './facts.ts';
 
 export const localRateLimit: Policy<LocalRateLimitSettings> = {
@@ -19,7 +20,7 @@ export const localRateLimit: Policy<LocalRateLimitSettings> = {
     return {
       ...(requests && { onRequest: requests.onRequest }),
       ...(calls.length > 0 && {
-        async countMcpCall(exchange: Exchange, item: McpItem, call: ItemCall): Promise<void> {
+        async countMcpCall(exchange: Exchange, item: McpItem, call: ItemCall): Promise<undefined> {
           for (const { count } of calls) await count(exchange, item, call);
         },
       }),
@@ -66,9 +67,12 @@ function countCalls(
   numbered: Numbered,
   counter: TokenStore,
   place: string,
-): { readonly count: Required<Steps>['countMcpCall']; readonly close: () => void } {
+): {
+  readonly count: (exchange: Exchange, item: McpItem, call: ItemCall) => Promise<void>;
+  readonly close: () => void;
+} {
   const { limit, index } = numbered;
-  const keyOf = callKeyOf(limit);
+  const keyOf = callKeyOf(limit.key ?? '', 'localRateLimit.key');
   const draws = counter.open(`${place}\ncall ${index}`, [limit]);
   return {
     async count(exchange, item, call) {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { networkOf } from '../../http/index.ts';
 import type { Caller, ItemCall, ItemRefusal, McpItem, RulesBasis } from '../../mcp/index.ts';
-import { expressionWork } from '../../policies/index.ts';
+import { budgetHolderOf, expressionWork } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 import type { Step } from './step.ts';
 import { decisionOf } from './steps.ts';
@@ -52,13 +51,20 @@ function refusalOf(exchange: LiveExchange, item: McpItem, call?: ItemCall): Item
 const countOf =
   (exchange: LiveExchange, counters: readonly Step<'countMcpCall'>[]): NonNullable<Caller['count']> =>
   async (item, call) => {
+    const ends: (() => void)[] = [];
+    const end = (): void => {
+      for (const one of ends) one();
+    };
     for (const counter of counters)
       try {
-        await counter(exchange, item, call);
+        const ended = await counter(exchange, item, call);
+        if (ended !== undefined) ends.push(ended);
       } catch (error) {
+        end();
         exchange.decided(decisionOf(counter, error) ?? {});
         throw error;
       }
+    return ends.length === 0 ? undefined : end;
   };
 
 /** The checks of messages by the policies of the route. */
@@ -90,20 +96,6 @@ function principalOf({ identity, token, user, apiKey }: LiveExchange): string | 
   const holder = identity === undefined ? undefined : holderOf(identity, token);
   if (user === undefined && apiKey === undefined) return holder;
   return JSON.stringify([holder ?? null, user ?? null, apiKey?.id ?? null]);
-}
-
-/**
- * The holder of the budgets that the caller uses. A token without a subject counts under the address it comes
- * from: a client can get any number of such tokens.
- */
-function budgetHolderOf({ identity, user, apiKey, remoteAddress }: LiveExchange): string {
-  const subject = identity?.subject;
-  const named = subject !== undefined && subject !== '';
-  if (!named && user === undefined && apiKey === undefined) return `address ${networkOf(remoteAddress)}`;
-  const holder = named ? `${identity!.issuer}\n${subject}` : '';
-  return user === undefined && apiKey === undefined
-    ? `subject ${holder}`
-    : `caller ${JSON.stringify([holder, user ?? null, apiKey?.id ?? null])}`;
 }
 
 /**

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../errors.ts';
+import type { McpItem } from '../../mcp/contract.ts';
+import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
+import type { Steps } from '../policy.ts';
+import { prepared, toolsWith } from '../tools.testing.ts';
+import { CallsInProgress } from './callsInProgress.ts';
+import { mcpBudgets } from './index.ts';
+
+const tool = (name: string): McpItem => ({ kind: 'tool', target: 't', name });
+
+/** Begins a call; undefined where it is refused. */
+function begin(steps: Steps, item: McpItem, request: FakeRequest = {}): (() => void) | undefined {
+  try {
+    const ended = steps.countMcpCall?.(new FakeExchange(request), item, {
+      method: 'tools/call',
+      sessionId: 's',
+    });
+    assert.ok(ended !== undefined && !(ended instanceof Promise));
+    return ended;
+  } catch (error) {
+    assert.ok(error instanceof GatewayError && error.code === 'mcp_budget_full');
+    return undefined;
+  }
+}
+
+test('each caller has a budget of its own, and a call that ended makes room', () => {
+  const steps = prepared(mcpBudgets, [{ maxConcurrentCalls: 2 }]);
+  const from = (remoteAddress: string): (() => void) | undefined =>
+    begin(steps, tool('a'), { remoteAddress });
+  const [first, second] = [from('192.0.2.1'), from('192.0.2.1')];
+  assert.equal(from('192.0.2.1'), undefined);
+  assert.ok(from('192.0.2.2') !== undefined);
+  first?.();
+  // Its end counts once.
+  first?.();
+  assert.ok(from('192.0.2.1') !== undefined);
+  assert.equal(from('192.0.2.1'), undefined);
+  second?.();
+});
+
+test('a call that one budget refuses leaves the others as they were', () => {
+  const callsInProgress = new CallsInProgress();
+  const steps = prepared(
+    mcpBudgets,
+    [
+      { maxConcurrentCalls: 2, key: 'request.path' },
+      { maxConcurrentCalls: 1, key: 'mcp.tool.name == "slow" ? "slow" : null' },
+    ],
+    { ...toolsWith([]), callsInProgress },
+  );
+  const slow = begin(steps, tool('slow'));
+  assert.equal(begin(steps, tool('slow')), undefined);
+  const other = begin(steps, tool('quick'));
+  assert.ok(other !== undefined);
+  assert.equal(begin(steps, tool('quick')), undefined);
+  for (const end of [slow, other]) end?.();
+  // No key of a caller stays behind.
+  assert.equal(callsInProgress.size, 0);
+});
+
+test('calls in progress count on after a reload of the configuration, under the new limit', () => {
+  const tools = { ...toolsWith([]), callsInProgress: new CallsInProgress() };
+  const before = begin(prepared(mcpBudgets, [{ maxConcurrentCalls: 1 }], tools), tool('a'));
+  const steps = prepared(mcpBudgets, [{ maxConcurrentCalls: 2 }], tools);
+  assert.ok(begin(steps, tool('a')) !== undefined);
+  assert.equal(begin(steps, tool('a')), undefined);
+  before?.();
+  assert.ok(begin(steps, tool('a')) !== undefined);
+});
+
+test('a budget about tools does not count prompts', () => {
+  const steps = prepared(mcpBudgets, [{ maxConcurrentCalls: 1, key: 'mcp.tool.name' }]);
+  const prompt: McpItem = { kind: 'prompt', target: 't', name: 'a' };
+  for (let count = 0; count < 3; count++) assert.ok(begin(steps, prompt) !== undefined);
+  assert.ok(begin(steps, tool('a')) !== undefined);
+  assert.equal(begin(steps, tool('a')), undefined);
+});
+
+test('settings that cannot be used are rejected', () => {
+  for (const settings of [
+    [],
+    {},
+    [{ key: 'jwt.sub' }],
+    [{ maxConcurrentCalls: 0 }],
+    [{ maxConcurrentCalls: 1, key: 'mcp.tool.arguments.a' }],
+    [{ maxConcurrentCalls: 1, key: 'nothing.known' }],
+  ])
+    assert.equal(mcpBudgets.schema.safeParse(settings).success, false, JSON.stringify(settings));
+});
