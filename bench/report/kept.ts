@@ -3,21 +3,22 @@ const soak = '## Soak';
 const kubernetes = '## Kubernetes';
 const mcp = '## MCP';
 const large = '## Large MCP results';
+const start = '## Start';
 
 /** The section of a title, with it; undefined where there is none. */
 function sectionOf(results: string, title: string): string | undefined {
-  const start = results.indexOf(`${title}\n`);
-  if (start < 0) return undefined;
-  const end = results.indexOf('\n## ', start + title.length);
-  return (end < 0 ? results.slice(start) : results.slice(start, end)).trimEnd();
+  const begin = results.indexOf(`${title}\n`);
+  if (begin < 0) return undefined;
+  const end = results.indexOf('\n## ', begin + title.length);
+  return (end < 0 ? results.slice(begin) : results.slice(begin, end)).trimEnd();
 }
 
 /**
- * The sections that `npm run bench:mcp`, `npm run bench:large`, `npm run bench:soak` and `npm run scale:kube` have
- * written.
+ * The sections that `npm run bench:mcp`, `npm run bench:large`, `npm run bench:soak`, `npm run bench:start` and
+ * `npm run scale:kube` have written.
  */
 export const keptSections = (results: string): string[] =>
-  [mcp, large, soak, kubernetes].flatMap((title) => {
+  [mcp, large, soak, kubernetes, start].flatMap((title) => {
     const section = sectionOf(results, title);
     return section === undefined ? [] : [section, ''];
   });
@@ -42,5 +43,7 @@ export const withSoak = withSection(soak);
 export const withLarge = withSection(large);
 /** The same, of the cluster. */
 export const withKubernetes = withSection(kubernetes);
+/** The same, of starts of the program. */
+export const withStart = withSection(start);
 /** The same, of MCP. */
 export const withMcp = withSection(mcp);
