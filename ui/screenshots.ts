@@ -6,11 +6,16 @@
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
-import { openConsole, startConsoleStage, type ConsoleStage } from '../test/e2e/console.testing.ts';
+import {
+  openConsole,
+  showScheme,
+  startConsoleStage,
+  type ConsoleStage,
+} from '../test/e2e/console.testing.ts';
 import { openSession, type RawSession } from '../test/e2e/session.testing.ts';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
-const size = { width: 1080, height: 720 };
+const size = { width: 1080, height: 860 };
 
 /** Calls that are allowed and refused, so that there is something to see. */
 async function makeTraffic({ gateway, mcp, tokens }: ConsoleStage): Promise<readonly RawSession[]> {
@@ -36,6 +41,12 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
       .click();
     await page.getByRole('dialog', { name: 'Why' }).getByText('policies', { exact: true }).waitFor();
   },
+  Configuration: async (page) => {
+    await page.getByRole('textbox', { name: 'Configuration as YAML' }).click();
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.type('# A further comment.\n');
+    await page.getByText('The configuration is valid.').waitFor();
+  },
   Connect: async (page) => {
     await page.getByLabel('settings for VS Code', { exact: true }).waitFor();
   },
@@ -45,7 +56,7 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
 const inMenu = (name: string): boolean => name !== 'Why';
 
 mkdirSync(folder, { recursive: true });
-await using stage = await startConsoleStage({ logging: { level: 'info' } });
+await using stage = await startConsoleStage({ storage: { mode: 'file' } });
 await using console = await openConsole(stage.gateway);
 const { page, open } = console;
 await page.setViewportSize(size);
@@ -54,9 +65,7 @@ for (const [name, show] of Object.entries(scenes)) {
   if (inMenu(name)) await open(name);
   await show(page, stage);
   for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor({ state: 'attached' });
-    await page.evaluate('document.getAnimations().forEach((animation) => animation.finish())');
+    await showScheme(page, colorScheme);
     await page.screenshot({ path: `${folder}console-${name.toLowerCase()}-${colorScheme}.png` });
   }
   await page.keyboard.press('Escape');

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { until } from '../../src/until.testing.ts';
+import type { Page } from 'playwright-core';
 import { builtConsole } from '../support/builtConsole.ts';
 import { browserPath, openConsole, startConsoleStage } from './console.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
@@ -194,23 +195,105 @@ test('ten thousand requests leave the page usable', journey, async () => {
   assert.deepEqual(console.offences, []);
 });
 
-test('settings for clients name the route and its authentication', journey, async () => {
-  await using stage = await startConsoleStage();
-  await using console = await openConsole(stage.gateway);
-  const { page, open } = console;
-  await open('Connect');
-  await page.getByText('Authentication: mcpAuthentication').waitFor();
-  const address = page.getByLabel('Address that clients use');
-  assert.match(await address.inputValue(), /^http:\/\/localhost:\d+\/mcp$/);
-  const settings = async (): Promise<string> =>
-    (await page.getByLabel('settings for VS Code', { exact: true }).textContent()) ?? '';
-  assert.equal(JSON.parse(await settings()).servers.tools.url, await address.inputValue());
-  await address.fill('https://mcp.example.com/mcp');
-  assert.equal(JSON.parse(await settings()).servers.tools.url, 'https://mcp.example.com/mcp');
-  await page.getByRole('tab', { name: 'Claude Code' }).press('Enter');
-  await page.getByText('claude mcp add --transport http tools https://mcp.example.com/mcp').waitFor();
-  await page.getByLabel('Route').selectOption({ index: 1 });
-  await page.getByText(/^curl -i /).waitFor();
-  assert.deepEqual(console.offences, []);
-  assert.deepEqual(await console.findings(), []);
-});
+test(
+  'settings for clients name the route and its authentication, and a read-only file cannot be saved',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage();
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    await open('Connect');
+    await page.getByText('Authentication: mcpAuthentication').waitFor();
+    const address = page.getByLabel('Address that clients use');
+    assert.match(await address.inputValue(), /^http:\/\/localhost:\d+\/mcp$/);
+    const settings = async (): Promise<string> =>
+      (await page.getByLabel('settings for VS Code', { exact: true }).textContent()) ?? '';
+    assert.equal(JSON.parse(await settings()).servers.tools.url, await address.inputValue());
+    await address.fill('https://mcp.example.com/mcp');
+    assert.equal(JSON.parse(await settings()).servers.tools.url, 'https://mcp.example.com/mcp');
+    await page.getByRole('tab', { name: 'Claude Code' }).press('Enter');
+    await page.getByText('claude mcp add --transport http tools https://mcp.example.com/mcp').waitFor();
+    await page.getByLabel('Route').selectOption({ index: 1 });
+    await page.getByText(/^curl -i /).waitFor();
+
+    await open('Configuration');
+    await page.getByText('The configuration is read-only here:').waitFor();
+    await write(page, `${stage.yaml}# more\n`);
+    await page.getByText('The configuration is valid.').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Save' }).count(), 0);
+    await open('Connect');
+    assert.deepEqual(console.offences, []);
+    assert.deepEqual(await console.findings(), []);
+  },
+);
+
+/** Pastes a text over the text of the editor. */
+async function write(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Configuration as YAML' }).click();
+  await page.keyboard.press('Control+a');
+  await page.evaluate(`{
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', ${JSON.stringify(text)});
+    document.activeElement.dispatchEvent(
+      new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }),
+    );
+  }`);
+}
+
+test(
+  'an edit is checked, saved with its comments, and refused where another edit came first',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage({ storage: { mode: 'file' } });
+    await using console = await openConsole(stage.gateway);
+    const { gateway, yaml } = stage;
+    const { page, open } = console;
+    const save = page.getByRole('button', { name: 'Save' });
+    await open('Configuration');
+
+    await write(page, yaml.replace('mcpAuthorization:', 'mcpAuthorisation:'));
+    const line = yaml.split('\n').findIndex((text) => text.includes('mcpAuthorization:')) + 1;
+    await page.getByRole('alert').getByText(`Line ${line}, column 9:`).waitFor();
+    assert.match(
+      (await page.getByRole('alert').textContent()) ?? '',
+      /mcpAuthorization/,
+      'it names the nearest field',
+    );
+    assert.equal(await save.isDisabled(), true);
+    await page.getByRole('button', { name: 'Discard the edit' }).click();
+
+    const edited = yaml.replace('name: not eve', 'name: nobody named eve # a new comment');
+    await write(page, edited);
+    await page.getByText('The configuration is valid. Routes changed:').waitFor();
+    await page.getByRole('region', { name: 'Difference' }).getByText('a new comment').waitFor();
+    assert.deepEqual(await console.findings(), []);
+    await save.click();
+    await page.getByText('The file is saved').waitFor();
+    assert.equal(readFileSync(gateway.file, 'utf8'), edited);
+    await until('the new rule', async () => {
+      await fetch(`${gateway.url}/app`, { headers: { 'x-who': 'eve' } });
+      return gateway.accessLog().includes('nobody named eve');
+    });
+
+    const other = yaml.replace('name: not eve', 'name: the rule of another');
+    await write(page, edited.replace('name: app', 'name: renamed'));
+    await page.getByText('The configuration is valid.').waitFor();
+    gateway.rewrite(other);
+    await save.click();
+    await page.getByRole('alert').getByText('nothing was saved').waitFor();
+    assert.equal(readFileSync(gateway.file, 'utf8'), other);
+    await page.getByRole('button', { name: 'Compare with the newest version' }).click();
+    await page.getByRole('region', { name: 'Difference' }).getByText('the rule of another').waitFor();
+    await save.click();
+    await page.getByText('The file is saved').waitFor();
+    assert.match(readFileSync(gateway.file, 'utf8'), /name: renamed/);
+    assert.deepEqual(
+      console.offences.filter((each) => !/status of 412/.test(each)),
+      [],
+    );
+
+    await page.getByRole('tab', { name: 'In use' }).click();
+    await page.getByRole('list', { name: 'Configuration in use' }).getByText('binds (1)').waitFor();
+    assert.deepEqual(await console.findings(), []);
+  },
+);

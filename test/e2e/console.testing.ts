@@ -6,13 +6,19 @@ import axe from 'axe-core';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { firstLinkOf } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { authentication, everything, group, inline, node, startEchoApp, startIdp } from './stage.testing.ts';
+import { authentication, group, inline, startEchoApp, startIdp } from './stage.testing.ts';
 
 const program = ['chromium', 'chromium-browser', 'google-chrome'].find(
   (name) => spawnSync(name, ['--version']).status === 0,
 );
 /** The program of the browser; undefined where none is installed. */
 export const browserPath = program && spawnSync('which', [program], { encoding: 'utf8' }).stdout.trim();
+
+/** The gateway runs in the root of the checkout. Pictures of the configuration show no folder of this machine. */
+const server = {
+  cmd: 'node',
+  args: ['node_modules/@modelcontextprotocol/server-everything/dist/index.js', 'stdio'],
+};
 
 /** An MCP server behind tokens and rules, an HTTP app, and tokens of two users. */
 export interface ConsoleStage extends AsyncDisposable {
@@ -45,10 +51,13 @@ binds:
             allow: mcp.tool.name == "get-sum"
           - name: users of tools may echo
             allow: 'mcp.tool.name == "echo" && "${group}" in jwt.groups'
-      backends: [{ mcp: { targets: [{ name: everything, stdio: ${inline({ cmd: node, args: [everything, 'stdio'] })} }] } }]
+      backends: [{ mcp: { targets: [{ name: everything, stdio: ${inline(server)} }] } }]
     - name: app
       policies:
-        authorization: { rules: [{ deny: 'request.headers["x-who"] == "eve"', name: not eve }] }
+        authorization:
+          rules:
+          - name: not eve
+            deny: 'request.headers["x-who"] == "eve"'
       backends: [{ host: '127.0.0.1:${app.port}' }]
 `;
   const gateway = await startGateway(yaml);
@@ -134,12 +143,7 @@ async function consolePage(
       for (const viewport of [wide, narrow]) {
         await page.setViewportSize(viewport);
         for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme });
-          await page
-            .locator(`html[data-mantine-color-scheme="${colorScheme}"]`)
-            .waitFor({ state: 'attached' });
-          // Colours in between have less contrast.
-          await page.evaluate('document.getAnimations().forEach((animation) => animation.finish())');
+          await showScheme(page, colorScheme);
           found.push(...(await axeFindings(page)).map((line) => `${viewport.width} ${colorScheme}: ${line}`));
         }
         const width = await page.evaluate<number>('document.documentElement.scrollWidth');
@@ -153,6 +157,17 @@ async function consolePage(
   };
 }
 
+/** Shows a page in a colour scheme, without the transition to it: colours in between have less contrast. */
+export async function showScheme(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
+  await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+  await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor({ state: 'attached' });
+  await page.evaluate(
+    `document.getAnimations()
+      .filter(({ effect }) => Number.isFinite(effect.getComputedTiming().endTime))
+      .forEach((animation) => animation.finish())`,
+  );
+}
+
 interface AxeResult {
   readonly violations: readonly {
     readonly id: string;
@@ -163,7 +178,11 @@ interface AxeResult {
 
 async function axeFindings(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<AxeResult>('axe.run(document)');
+  const { violations } = await page.evaluate<AxeResult>(
+    // The editor lays itself out anew in the frame after a change of its size.
+    `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() =>
+      axe.run(document, { resultTypes: ['violations'] }))`,
+  );
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary = '' }) => `${id}: ${html} ${failureSummary}`),
   );

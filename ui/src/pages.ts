@@ -11,6 +11,13 @@ interface Page {
 export const pages: readonly Page[] = [
   { path: '/', name: 'Traffic', view: TrafficPage },
   {
+    path: '/configuration',
+    name: 'Configuration',
+    view: lazy(async () => ({
+      default: (await import('./configuration/ConfigurationPage.tsx')).ConfigurationPage,
+    })),
+  },
+  {
     path: '/connect',
     name: 'Connect',
     view: lazy(async () => ({ default: (await import('./connect/ConnectPage.tsx')).ConnectPage })),

@@ -16,4 +16,7 @@ export type RouteView = z.infer<typeof shapes.routes>[number];
 export type McpSession = z.infer<typeof shapes.sessions>[number];
 export type Target = z.infer<typeof shapes.targets>[number];
 export type AuditLines = z.infer<typeof shapes.auditLines>;
+export type ConfigText = z.infer<typeof shapes.config>;
+export type CheckedText = z.infer<typeof shapes.configCheck>;
+export type ConfigProblem = CheckedText['problems'][number];
 export type Problem = z.infer<typeof shapes.problemDocument>;

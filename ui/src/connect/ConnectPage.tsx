@@ -29,16 +29,16 @@ function RouteSnippets({ route }: { route: RouteView }) {
         onChange={({ currentTarget }) => setUrl(currentTarget.value)}
       />
       <Authentication route={route} />
-      <Tabs defaultValue={snippets[0]?.client ?? ''} key={route.kind} keepMounted={false}>
+      <Tabs defaultValue={tabOf(snippets[0]?.client ?? '')} key={route.kind} keepMounted={false}>
         <Tabs.List mb="sm">
           {snippets.map(({ client }) => (
-            <Tabs.Tab key={client} value={client}>
+            <Tabs.Tab key={client} value={tabOf(client)}>
               {client}
             </Tabs.Tab>
           ))}
         </Tabs.List>
         {snippets.map(({ client, place, text }) => (
-          <Tabs.Panel key={client} value={client}>
+          <Tabs.Panel key={client} value={tabOf(client)}>
             <p className="quiet">In {place}:</p>
             <CopyText text={text} label={`settings for ${client}`} />
           </Tabs.Panel>
@@ -47,6 +47,9 @@ function RouteSnippets({ route }: { route: RouteView }) {
     </>
   );
 }
+
+/** Ids have no spaces. */
+const tabOf = (client: string): string => client.replaceAll(' ', '-');
 
 function Authentication({ route: { authentication } }: { route: RouteView }) {
   if (authentication === null)

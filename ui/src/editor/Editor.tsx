@@ -1,0 +1,55 @@
+import type { Extension } from '@codemirror/state';
+import { Compartment } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+import { useEffect, useRef } from 'react';
+import { basics } from './basics.ts';
+
+/** A text editor. The caller owns the text; the editor reports each change. */
+export function Editor(props: {
+  value: string;
+  onChange: (value: string) => void;
+  label: string;
+  /** Must stay the same object as long as nothing changes. */
+  extensions: Extension;
+  height?: string;
+}) {
+  const { value, onChange, label, extensions, height = '55vh' } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(undefined);
+  const changing = useRef(new Compartment());
+  const report = useRef(onChange);
+  const first = useRef({ value, extensions, label });
+  useEffect(() => {
+    report.current = onChange;
+  });
+  useEffect(() => {
+    if (place.current === null) return undefined;
+    const { current: start } = first;
+    const made = new EditorView({
+      parent: place.current,
+      doc: start.value,
+      extensions: [
+        basics(start.label),
+        changing.current.of(start.extensions),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) report.current(update.state.doc.toString());
+        }),
+      ],
+    });
+    view.current = made;
+    return () => {
+      made.destroy();
+      view.current = undefined;
+    };
+  }, []);
+  useEffect(
+    () => view.current?.dispatch({ effects: changing.current.reconfigure(extensions) }),
+    [extensions],
+  );
+  useEffect(() => {
+    const { current: shown } = view;
+    if (shown === undefined || shown.state.doc.toString() === value) return;
+    shown.dispatch({ changes: { from: 0, to: shown.state.doc.length, insert: value } });
+  }, [value]);
+  return <div ref={place} className="editor" style={{ height }} />;
+}
