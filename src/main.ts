@@ -248,6 +248,7 @@ class Assembly implements Gateway {
       requests: {
         follow: (listener, filter) => plane.requests.follow(listener, filter),
         why: (request) => plane.why(request),
+        evaluate: (trial) => plane.evaluate(trial),
       },
       gateway: gatewayViews({
         plane,

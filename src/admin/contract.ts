@@ -1,5 +1,5 @@
 import type { Model } from '../model/index.ts';
-import type { Decision, TrialRequest } from '../proxy/index.ts';
+import type { Decision, ExpressionResult, ExpressionTrial, TrialRequest } from '../proxy/index.ts';
 import type { LogLevel } from '../telemetry/index.ts';
 
 /** Fields of the model that dumps mask. */
@@ -219,6 +219,8 @@ export interface RequestViews {
   follow(listener: (json: string) => void, filter: string | undefined): () => void;
   /** Explains a request by the configuration in use. @throws Error for a request that is none */
   why(request: TrialRequest): Promise<Decision>;
+  /** Tries an expression by the configuration in use. @throws Error for a request that is none */
+  evaluate(trial: ExpressionTrial): Promise<ExpressionResult>;
 }
 
 export interface ServingState {

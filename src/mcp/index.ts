@@ -1,6 +1,7 @@
 export type * from './contract.ts';
 export type { McpHandler } from './serve/handler.ts';
 export { judgeMessages } from './serve/judge.ts';
+export { namedItem } from './serve/namedItem.ts';
 export { heldCallerOf } from './serve/heldCaller.ts';
 export { sseSessionOf } from './serve/sseRequests.ts';
 export { McpRuntime, type McpRuntimeOptions, type McpView } from './runtime.ts';

@@ -1,7 +1,7 @@
 /** The explanation of a request: what decided, in the order in which it was decided. It survives JSON. */
 
 import type { McpVerdict } from '../mcp/contract.ts';
-import type { RuleVerdict } from '../policies/index.ts';
+import type { RuleVerdict, TriedExpression } from '../policies/index.ts';
 
 /** A rule of the routing table that a request was compared with. */
 export interface RouteCandidate {
@@ -71,3 +71,15 @@ export interface TrialRequest {
   /** In place of a token. */
   readonly claims?: Readonly<Record<string, unknown>>;
 }
+
+/** An expression to try: on a request, or on a record of a finished one. */
+export interface ExpressionTrial extends Omit<TrialRequest, 'request'> {
+  readonly expression: string;
+  /** As on the wire; a GET of `/` where absent. */
+  readonly request?: string;
+  /** A record as the stream of requests has it, in place of a request. */
+  readonly record?: Readonly<Record<string, unknown>>;
+}
+
+/** Its value as JSON data with the name of its type, or why there is none. */
+export type ExpressionResult = TriedExpression;

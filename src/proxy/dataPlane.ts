@@ -25,13 +25,13 @@ import { Port, type CountedConnection, type PortTools } from './ports/port.ts';
 import { RelayPort } from './relay/relayPort.ts';
 import { Relays, type RelayOptions } from './relay/relays.ts';
 import { ServerIdentities, type IdentityView } from './ports/serverIdentity.ts';
-import type { Decision, TrialRequest } from './contract.ts';
+import type { Decision, ExpressionResult, ExpressionTrial, TrialRequest } from './contract.ts';
 import { noteFields } from './exchange/endedFields.ts';
 import { RequestLogExport } from './exchange/requestLogExport.ts';
 import { RequestTracing } from './exchange/requestTracing.ts';
 import type { LogExport, Spans } from '../tracing/index.ts';
 import { RequestObserver } from './requestObserver.ts';
-import { explain } from './trial/explain.ts';
+import { explain, explainExpression, type ExplainTools } from './trial/explain.ts';
 import { bindKey, Snapshot, type SnapshotTools } from './snapshot/snapshot.ts';
 import { ExpressionErrors } from './stats/expressionErrors.ts';
 import { RawStats } from './stats/rawStats.ts';
@@ -373,13 +373,24 @@ export class DataPlane {
    * @throws Error for a request without a request line, or for a port that the configuration does not have
    */
   explain(request: TrialRequest): Promise<Decision> {
-    const { current: snapshot } = this.live;
-    return explain(request, {
-      snapshot,
+    return explain(request, this.explainTools);
+  }
+
+  /**
+   * Tries an expression by the snapshot in use.
+   * @throws Error as `explain`
+   */
+  evaluate(trial: ExpressionTrial): Promise<ExpressionResult> {
+    return explainExpression(trial, this.explainTools);
+  }
+
+  private get explainTools(): ExplainTools {
+    return {
+      snapshot: this.live.current,
       log: this.options.log,
       limits: this.limitsInUse,
       trustedProxies: this.proxies.trusted,
-    });
+    };
   }
 
   /** Accepts on one more socket of a port, for another process that does not accept on it just now. */

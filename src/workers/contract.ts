@@ -2,7 +2,15 @@ import type { KeySetView } from '../auth/contract.ts';
 import type { McpView } from '../mcp/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
 import type { PolicyLogins } from '../policies/index.ts';
-import type { BindView, DataPlane, Decision, OwnConnection, TrialRequest } from '../proxy/index.ts';
+import type {
+  BindView,
+  DataPlane,
+  Decision,
+  ExpressionResult,
+  ExpressionTrial,
+  OwnConnection,
+  TrialRequest,
+} from '../proxy/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 
@@ -65,6 +73,8 @@ export interface Plane {
   readonly requests: RequestFeed;
   /** Explains a request by the model in use. @throws Error for a request that is none */
   why(request: TrialRequest): Promise<Decision>;
+  /** Tries an expression by the model in use. @throws Error for a request that is none */
+  evaluate(trial: ExpressionTrial): Promise<ExpressionResult>;
   /**
    * Opens a way for one connection of this gateway to itself. It is served as that of a client on this machine.
    * @returns the path of a socket that only this user can reach; it is gone after the connection, or some seconds

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { messageOf } from '../errorText.ts';
-import type { Decision, TrialRequest } from '../proxy/index.ts';
+import type { Decision, ExpressionResult, ExpressionTrial, TrialRequest } from '../proxy/index.ts';
 import { withoutRoutes, type AddressLists, type Model } from '../model/index.ts';
 import {
   accessSink,
@@ -191,6 +191,10 @@ export class ProcessTree implements Plane {
 
   async why(request: TrialRequest): Promise<Decision> {
     return await this.first.link.ask('why', request);
+  }
+
+  async evaluate(trial: ExpressionTrial): Promise<ExpressionResult> {
+    return await this.first.link.ask('evaluate', trial);
   }
 
   /** Always of the same worker, which holds the MCP sessions that begin so. */

@@ -11,6 +11,8 @@ import {
   DataPlane,
   type DataPlaneOptions,
   type Decision,
+  type ExpressionResult,
+  type ExpressionTrial,
   type Prepared,
   type TrialRequest,
 } from '../proxy/index.ts';
@@ -280,6 +282,10 @@ export class ServingProcess implements Plane {
 
   why(request: TrialRequest): Promise<Decision> {
     return this.dataPlane.explain(request);
+  }
+
+  evaluate(trial: ExpressionTrial): Promise<ExpressionResult> {
+    return this.dataPlane.evaluate(trial);
   }
 
   setLogLevel(level: RootLogger['level']): void {

@@ -1,6 +1,6 @@
 import type { AddressLists, ModelFrame, Route } from '../model/index.ts';
 import type { LogLevel, MetricsSnapshot } from '../telemetry/index.ts';
-import type { Decision, RelayPeer, TrialRequest } from '../proxy/index.ts';
+import type { Decision, ExpressionResult, ExpressionTrial, RelayPeer, TrialRequest } from '../proxy/index.ts';
 import type { EntranceRequest, PlaneView, Secrets } from './contract.ts';
 
 interface Exchange<Question, Answer> {
@@ -67,6 +67,7 @@ export interface ToWorker {
   /** An operator watches the requests, or no longer does. */
   watch: Exchange<boolean, void>;
   why: Exchange<TrialRequest, Decision>;
+  evaluate: Exchange<ExpressionTrial, ExpressionResult>;
   endSession: Exchange<string, boolean>;
   entrance: Exchange<EntranceRequest, string>;
   auditLines: Exchange<void, readonly string[]>;

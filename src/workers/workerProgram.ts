@@ -56,6 +56,7 @@ class Worker {
       logLevel: (level) => this.log?.setLevel(level),
       watch: (watched) => this.serving?.dataPlane.watchRequests(watched),
       why: (request) => this.served.why(request),
+      evaluate: (trial) => this.served.evaluate(trial),
       entrance: (request) => this.served.entrance(request),
       endSession: (label) => this.served.endSession(label),
       auditLines: () => this.served.auditLines(),

@@ -654,3 +654,61 @@ test('the playground refuses what it cannot send, and ends what takes too long',
   const [late, reason] = await refused(app, { ...get, timeoutMs: 20 });
   assert.deepEqual([late, /in time/.test(reason)], [502, true]);
 });
+
+for (const workers of [1, 2])
+  test(`with ${workers} workers, an expression has its value for a request, a caller and an MCP call`, async () => {
+    const gateway = gatewayWith(workers);
+    const operator = operatorOf(gateway);
+    const document = await openApiOf(gateway);
+    const cel = async (body: object): Promise<unknown> => {
+      const answer = await operator('POST', '/api/v1/cel', body);
+      assert.equal(answer.status, 200, JSON.stringify(answer.json));
+      checkAnswer(document, 'POST', '/api/v1/cel', answer);
+      return answer.json;
+    };
+    const message = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'delete', arguments: { path: '/etc', depth: 2 } },
+    };
+    const call = `POST /mcp HTTP/1.1\nHost: a\nContent-Type: application/json\n\n${JSON.stringify(message)}`;
+    const claims = { sub: 'ada', groups: ['ops'] };
+    const expressions: readonly (readonly [string, object, unknown])[] = [
+      ['1 + 1', {}, { value: 2, type: 'int' }],
+      ['request.method + request.path', {}, { value: 'GET/', type: 'string' }],
+      ['"ops" in jwt.groups && auth.claims.sub == "ada"', { claims }, { value: true, type: 'bool' }],
+      ['mcp.tool.name', { request: call }, { value: 'delete', type: 'string' }],
+      ['mcp.tool.target', { request: call }, { value: 'rogue', type: 'string' }],
+      ['mcp.tool.arguments.path.startsWith("/etc")', { request: call }, { value: true, type: 'bool' }],
+      ['mcp.tool.arguments', { request: call }, { value: { path: '/etc', depth: 2 }, type: 'map' }],
+      ['mcp.methodName', { request: call }, { value: 'tools/call', type: 'string' }],
+      [
+        'response.code == 403 && policy == "authorization"',
+        { record: { status: 403, decidedBy: { policy: 'authorization' } } },
+        { value: true, type: 'bool' },
+      ],
+    ];
+    for (const [expression, more, expected] of expressions)
+      assert.deepEqual(await cel({ expression, ...more }), expected, expression);
+  });
+
+test('an expression that is wrong has an error with its place, and a failed one has its reason', async () => {
+  const gateway = gatewayWith(1);
+  const operator = operatorOf(gateway);
+  const cel = async (body: object) =>
+    (await operator('POST', '/api/v1/cel', body)).json as { error: string; place?: object };
+  const wrong = await cel({ expression: 'true &&\n  jwtt.sub == "a"' });
+  assert.match(wrong.error, /jwtt/);
+  assert.deepEqual(wrong.place, { line: 2, column: 3 });
+  const failed = await cel({ expression: 'jwt.sub == "a"' });
+  assert.deepEqual([/jwt/.test(failed.error), failed.place], [true, undefined]);
+  const costly = await cel({
+    expression: '[1,2,3].all(a, [1,2,3].all(b, [1,2,3].all(c, [1].all(d, true))))',
+  });
+  assert.match(costly.error, /comprehensions/);
+  const refused = await operator('POST', '/api/v1/cel', { expression: 'true', request: 'nonsense' });
+  assert.equal(refused.status, 422);
+  const viewer = await browserOf(gateway, await newLink(gateway, 'viewer'));
+  assert.equal((await viewer.ask('POST', '/api/v1/cel', { expression: 'true' })).status, 200);
+});

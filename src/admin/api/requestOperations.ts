@@ -61,4 +61,28 @@ export const requestOperations = (
       }
     },
   }),
+  operation({
+    method: 'POST',
+    path: '/api/v1/cel',
+    about: 'evaluates a CEL expression on a request, or on a record of one: {"expression": …, "request": …}',
+    access: 'viewer',
+    readsOnly: true,
+    body: shapes.expressionTrial,
+    result: shapes.expressionResult,
+    refusals: { 422: 'the request cannot be read' },
+    run: async ({ body: { expression, request, record, claims, port, client } }) => {
+      try {
+        return await views.evaluate({
+          expression,
+          ...(request !== undefined && { request }),
+          ...(record !== undefined && { record }),
+          ...(claims !== undefined && { claims }),
+          ...(port !== undefined && { port }),
+          ...(client !== undefined && { client }),
+        });
+      } catch (error) {
+        throw new ApiProblem(422, messageOf(error));
+      }
+    },
+  }),
 ];

@@ -198,6 +198,32 @@ export const trial = z.strictObject({
   client: z.string({ error: 'expected an address' }).optional(),
 });
 
+/** An expression that is tried on a request, or on a record of the stream of requests. */
+export const expressionTrial = trial.omit({ request: true }).extend({
+  expression: z.string(),
+  request: z.string().optional().meta({
+    description: 'As on the wire. A JSON-RPC message in its body gives `mcp`; a GET of / where absent.',
+  }),
+  record: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: 'A record of the stream of requests, in place of a request.' }),
+});
+
+export const expressionResult = z.union([
+  z.strictObject({
+    value: z.unknown().meta({ description: 'JSON data.' }),
+    type: z.string().meta({ description: 'Name of the CEL type.' }),
+  }),
+  z.strictObject({
+    error: z.string(),
+    place: z
+      .strictObject({ line: z.int(), column: z.int() })
+      .optional()
+      .meta({ description: 'Place in the expression.' }),
+  }),
+]);
+
 const rule = z.looseObject({ rule: z.string(), value: z.string() });
 
 export const decision = z.looseObject({

@@ -1,4 +1,14 @@
-import { celLimits, compile, isProblem, toCel, type Declared, type Members } from '../../cel/index.ts';
+import {
+  celLimits,
+  compile,
+  isProblem,
+  toCel,
+  type CelContext,
+  type CelProblem,
+  type Declared,
+  type Members,
+  type Program,
+} from '../../cel/index.ts';
 
 const text: Declared = { kind: 'value', type: 'string' };
 const object = (members: Members): Declared => ({ kind: 'object', members });
@@ -31,22 +41,27 @@ interface FilteredRecord {
  * @throws Error for an expression that does not compile
  */
 export function recordFilter(source: string): (json: string) => boolean {
-  const program = compile(source, recordAttributes);
+  const program = compileForRecords(source);
   if (isProblem(program)) throw new Error(program.message);
-  return (json) => {
-    const record = JSON.parse(json) as FilteredRecord;
-    const of = (name: string): string => (typeof record[name] === 'string' ? record[name] : '');
-    const context = {
-      request: toCel({ method: of('method'), host: of('host'), path: of('path'), id: of('requestId') }),
-      response: new Map([['code', BigInt(Number(record['status'] ?? 0))]]),
-      source: toCel({ address: of('client') }),
-      ...Object.fromEntries(
-        ['listener', 'route', 'backend', 'subject', 'error', 'reason'].map((name) => [name, of(name)]),
-      ),
-      policy: record.decidedBy?.policy ?? '',
-      rule: record.decidedBy?.rule ?? '',
-      outcome: record.decision?.outcome?.kind ?? '',
-    };
-    return program.run(context, { workLeft: celLimits.work }) === true;
+  return (json) => program.run(contextOfRecord(json), { workLeft: celLimits.work }) === true;
+}
+
+/** Compiles an expression about a record. */
+export const compileForRecords = (source: string): Program | CelProblem => compile(source, recordAttributes);
+
+/** The values of a record. @param json the record */
+export function contextOfRecord(json: string): CelContext {
+  const record = JSON.parse(json) as FilteredRecord;
+  const of = (name: string): string => (typeof record[name] === 'string' ? record[name] : '');
+  return {
+    request: toCel({ method: of('method'), host: of('host'), path: of('path'), id: of('requestId') }),
+    response: new Map([['code', BigInt(Math.trunc(Number(record['status'] ?? 0)) || 0)]]),
+    source: toCel({ address: of('client') }),
+    ...Object.fromEntries(
+      ['listener', 'route', 'backend', 'subject', 'error', 'reason'].map((name) => [name, of(name)]),
+    ),
+    policy: record.decidedBy?.policy ?? '',
+    rule: record.decidedBy?.rule ?? '',
+    outcome: record.decision?.outcome?.kind ?? '',
   };
 }

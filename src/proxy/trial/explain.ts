@@ -1,9 +1,16 @@
 import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
 import { Head, parseAuthority, parseRequest, readTarget, refusal, COMPLETE } from '../../http/index.ts';
-import { judgeMessages } from '../../mcp/index.ts';
+import { judgeMessages, namedItem } from '../../mcp/index.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import type { Decision, DecisionOutcome, ExplainedMessage, TrialRequest } from '../contract.ts';
+import { tryExpression, tryOnRecord, type TriedExpression } from '../../policies/index.ts';
+import type {
+  Decision,
+  DecisionOutcome,
+  ExplainedMessage,
+  ExpressionTrial,
+  TrialRequest,
+} from '../contract.ts';
 import { callerOf } from '../exchange/caller.ts';
 import { decisionOf } from '../exchange/decision.ts';
 import { handle } from '../exchange/handle.ts';
@@ -21,12 +28,56 @@ export interface ExplainTools {
   readonly trustedProxies: ClientEnd['port']['trustedProxies'];
 }
 
+/** A request that took its way through the snapshot. */
+interface Tried {
+  readonly exchange: TrialExchange;
+  readonly decision: Decision;
+  /** The verdicts about its MCP messages; empty where no backend would get them. */
+  readonly mcp: readonly ExplainedMessage[];
+}
+
 /**
  * Explains a request: it takes the way of every other through the snapshot, and ends where a backend would get it. No
  * host is called, no counter changes, and nothing is logged.
  * @throws Error for a request without a request line, or for a port that the configuration does not have
  */
 export async function explain(request: TrialRequest, tools: ExplainTools): Promise<Decision> {
+  const tried = await tryRequest(request, tools);
+  if (!('exchange' in tried)) return tried;
+  const { exchange, decision, mcp } = tried;
+  return {
+    ...decision,
+    ...(mcp.length === 0 ? {} : { mcp }),
+    outcome: outcomeOf(decision, exchange, mcp),
+  };
+}
+
+/**
+ * Tries an expression on a request, after the request took the way of every other through the snapshot, or on a record.
+ * @throws Error for a request that is malformed, or for a port that the configuration does not have
+ */
+export async function explainExpression(
+  { expression, record, ...given }: ExpressionTrial,
+  tools: ExplainTools,
+): Promise<TriedExpression> {
+  if (record !== undefined) return tryOnRecord(expression, JSON.stringify(record));
+  const tried = await tryRequest({ ...given, request: given.request ?? anyRequest }, tools);
+  if (!('exchange' in tried)) throw new Error(tried.outcome.reason ?? 'the request is malformed');
+  const { exchange } = tried;
+  const { claims } = given;
+  // No policy of the route asks for a token, or the policy refuses these claims.
+  if (claims !== undefined)
+    exchange.identity ??= { issuer: textOf(claims['iss']), subject: textOf(claims['sub']), claims };
+  const backend = exchange.route?.of?.backends.find(({ kind }) => kind === 'mcp');
+  const found = await namedItem(backend?.kind === 'mcp' ? backend : undefined, exchange, tools.limits);
+  return tryExpression(expression, exchange, found);
+}
+
+const anyRequest = 'GET / HTTP/1.1\nHost: localhost';
+
+const textOf = (claim: unknown): string => (typeof claim === 'string' ? claim : '');
+
+async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<Tried | Decision> {
   const { snapshot, limits } = tools;
   const message = messageOf(request.request);
   const bytes = Buffer.from(message.head);
@@ -104,11 +155,7 @@ export async function explain(request: TrialRequest, tools: ExplainTools): Promi
   else handle(exchange, bind.key);
   await ended.promise;
   if (decision === undefined) throw new Error('the request was not explained');
-  return {
-    ...decision,
-    ...(mcp === undefined || mcp.length === 0 ? {} : { mcp }),
-    outcome: outcomeOf(decision, exchange, mcp ?? []),
-  };
+  return { exchange, decision, mcp: mcp ?? [] };
 }
 
 /** The parts of a request that was written by hand: its length is that of its body where the text does not say it. */
