@@ -41,6 +41,14 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
       .click();
     await page.getByRole('dialog', { name: 'Why' }).getByText('policies', { exact: true }).waitFor();
   },
+  Playground: async (page, { tokens }) => {
+    await page.getByLabel('Token').fill(tokens.alice);
+    await page.getByRole('button', { name: 'Open a session' }).click();
+    await page.getByLabel('Choose a tool').selectOption('echo');
+    await page.getByRole('textbox', { name: 'message' }).fill('hello');
+    await page.getByRole('button', { name: 'Call echo' }).click();
+    await page.getByText('Echo: hello', { exact: true }).waitFor();
+  },
   Configuration: async (page) => {
     await page.getByRole('textbox', { name: 'Configuration as YAML' }).click();
     await page.keyboard.press('Control+Home');

@@ -297,3 +297,62 @@ test(
     assert.deepEqual(await console.findings(), []);
   },
 );
+
+test(
+  'a tool is called in the playground, and a route can be tested with and without a token',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage();
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    const token = page.getByLabel('Token');
+    await open('Playground');
+    await token.fill('no.token.at-all');
+    await page.getByRole('button', { name: 'Open a session' }).click();
+    await page.getByRole('alert').getByText('The gateway answered 401').waitFor();
+
+    await token.fill(stage.tokens.alice);
+    await page.getByRole('button', { name: 'Open a session' }).click();
+    const tools = page.getByLabel('Choose a tool');
+    await tools.selectOption('echo');
+    await page.getByRole('textbox', { name: 'message' }).fill('hello');
+    await page.getByRole('textbox', { name: 'message' }).press('Enter');
+    await page.getByRole('region', { name: 'Result' }).getByText('Echo: hello', { exact: true }).waitFor();
+    await page
+      .getByRole('region', { name: 'Protocol' })
+      .getByText(/sent tools\/call$/)
+      .waitFor();
+    assert.deepEqual(await console.findings(), []);
+
+    await tools.selectOption('get-sum');
+    await page.getByRole('textbox', { name: 'a', exact: true }).fill('two');
+    await page.getByRole('textbox', { name: 'b', exact: true }).fill('3');
+    await page.getByRole('button', { name: 'Call get-sum' }).click();
+    await page.getByRole('alert').getByText('a: expected a number').waitFor();
+    await page.getByRole('textbox', { name: 'a', exact: true }).fill('2');
+    await page.getByRole('button', { name: 'Call get-sum' }).click();
+    await page.getByRole('region', { name: 'Result' }).getByText(/is 5/).first().waitFor();
+
+    // The rules hide the tool from a user of no group.
+    await token.fill(stage.tokens.bob);
+    await page.getByRole('button', { name: 'Open a new session' }).click();
+    await until('the tools of bob', async () => (await tools.locator('option').count()) === 1);
+
+    await page.getByLabel('Route').selectOption({ index: 1 });
+    await page.getByLabel('Headers').fill('x-who: eve');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByRole('region', { name: 'Answer' }).getByText('403', { exact: true }).waitFor();
+    assert.deepEqual(await console.findings(), []);
+    await open('Traffic');
+    await page.getByRole('row', { name: /denied 403.*not eve/ }).waitFor();
+
+    await open('Connect');
+    const run = page.getByRole('button', { name: 'Test the route from the gateway' });
+    await run.click();
+    await page.getByText('It demands a token, so clients must log in.').waitFor();
+    await token.fill(stage.tokens.alice);
+    await run.click();
+    await page.getByText('The route answered 200').waitFor();
+    assert.deepEqual(console.offences, []);
+  },
+);

@@ -11,6 +11,11 @@ interface Page {
 export const pages: readonly Page[] = [
   { path: '/', name: 'Traffic', view: TrafficPage },
   {
+    path: '/playground',
+    name: 'Playground',
+    view: lazy(async () => ({ default: (await import('./playground/PlaygroundPage.tsx')).PlaygroundPage })),
+  },
+  {
     path: '/configuration',
     name: 'Configuration',
     view: lazy(async () => ({

@@ -19,4 +19,7 @@ export type AuditLines = z.infer<typeof shapes.auditLines>;
 export type ConfigText = z.infer<typeof shapes.config>;
 export type CheckedText = z.infer<typeof shapes.configCheck>;
 export type ConfigProblem = CheckedText['problems'][number];
+/** A request to a route, and its response. */
+export type SentRequest = z.input<typeof shapes.playRequest>;
+export type GivenAnswer = z.infer<typeof shapes.played>;
 export type Problem = z.infer<typeof shapes.problemDocument>;

@@ -1,10 +1,12 @@
 import { Stack, Tabs, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import { useSession } from '../api/queries.ts';
 import type { RouteView } from '../api/types.ts';
 import { CopyText } from '../parts/CopyText.tsx';
 import { Note } from '../parts/Note.tsx';
 import { PageTitle } from '../parts/PageTitle.tsx';
 import { RouteChooser } from '../parts/RouteChooser.tsx';
+import { Reachability } from './Reachability.tsx';
 import { clientName, httpSnippets, mcpSnippets } from './snippets.ts';
 
 /** Snippets that connect clients to a route. */
@@ -17,6 +19,8 @@ export const ConnectPage = () => (
 
 function RouteSnippets({ route }: { route: RouteView }) {
   const [url, setUrl] = useState(route.urls[0] ?? '');
+  /** Only an operator may send requests. */
+  const isOperator = useSession().data?.role === 'operator';
   const endpoint = { name: clientName(route.id), url, needsToken: route.authentication !== null };
   const snippets = route.kind === 'mcp' ? mcpSnippets(endpoint) : httpSnippets(endpoint);
   return (
@@ -44,6 +48,7 @@ function RouteSnippets({ route }: { route: RouteView }) {
           </Tabs.Panel>
         ))}
       </Tabs>
+      {isOperator && <Reachability route={route} />}
     </>
   );
 }
