@@ -44,7 +44,8 @@ class Stage {
     t.after(() => rmSync(this.folder, { recursive: true }));
   }
 
-  open(settings: Partial<AuditSettings> & { readonly sink?: AuditSink } = {}): Audit {
+  /** @param intentMs a required call waits so long for its intent */
+  open(settings: Partial<AuditSettings> & { readonly sink?: AuditSink } = {}, intentMs = 30_000): Audit {
     return new Audit({
       settings: {
         sink: { kind: 'file', path: this.file },
@@ -58,7 +59,7 @@ class Stage {
       writer: 'server',
       log: this.log,
       metrics: this.metrics,
-      pace: { retryMs: 5, intentMs: 50, closeMs: 2_000 },
+      pace: { retryMs: 5, intentMs, closeMs: 2_000 },
     });
   }
 
@@ -188,10 +189,8 @@ describe('sinks that fail', () => {
       collector.close();
     });
     const { port } = collector.address() as AddressInfo;
-    const audit = stage.open({
-      sink: { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 500 },
-      required: true,
-    });
+    const sink: AuditSink = { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 };
+    const audit = stage.open({ sink, required: true }, 50);
     const open = audit.begin(call());
     await assert.rejects(async () => await audit.settled, { code: 'audit_unavailable' });
     open.end({ outcome: 'refused' });
