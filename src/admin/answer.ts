@@ -16,6 +16,8 @@ export interface ServeOptions {
   readonly admit?: (request: IncomingMessage, page: Page | undefined) => Admission;
   /** Hears of each request that changes something, or tried to. */
   readonly acted?: ((act: AdminAct) => void) | undefined;
+  /** Counts an answer; the page is undefined where there is none for the path and the method. */
+  readonly count?: (method: string, page: Page | undefined, status: number) => void;
 }
 
 /** Paths whose refusals and errors are problem documents. */
@@ -31,6 +33,7 @@ export function serve({
   log,
   admit,
   acted,
+  count,
 }: ServeOptions): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const route = routerOf(pages);
   const respond = async (request: IncomingMessage, path: string, query: string) => {
@@ -65,6 +68,7 @@ export function serve({
       end = { answer: failure(path, 500, 'internal error') };
     }
     const { answer, page, caller } = end;
+    count?.(request.method ?? '', page, answer.status);
     if (acted !== undefined && isAct(request, page)) acted(actOf(request, answer.status, caller));
     // An unread body would hold the connection.
     request.resume();

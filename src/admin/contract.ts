@@ -114,6 +114,8 @@ export interface ConfigViews {
   read(): ConfigText;
   /** The reason why the API may not write it; undefined where it may. */
   whyReadOnly(): string | undefined;
+  /** The text without its secrets; undefined where it is no YAML, whose secrets have no place. */
+  masked(document: ConfigText): string | undefined;
   /** @throws Error where the check itself fails */
   check(text: string): Promise<ConfigCheck>;
   /**

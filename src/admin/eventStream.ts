@@ -8,7 +8,8 @@ const keepAliveMs = 15_000;
 
 /** The event streams of a port; whoever opened the port ends them. */
 export class EventStreams {
-  private readonly open = new Set<() => void>();
+  /** What ends each stream → may its reader read on? */
+  private readonly open = new Map<() => void, () => boolean>();
 
   get isFull(): boolean {
     return this.open.size >= mostStreams;
@@ -41,7 +42,7 @@ export class EventStreams {
       if (isAllowed()) response.write(': alive\n\n');
       else close();
     }, keepAliveMs).unref();
-    this.open.add(close);
+    this.open.set(close, isAllowed);
     response.once('close', () => {
       clearInterval(timer);
       this.open.delete(close);
@@ -49,7 +50,12 @@ export class EventStreams {
     });
   }
 
+  /** Ends the streams whose readers may not read on. */
+  review(): void {
+    for (const [close, isAllowed] of this.open) if (!isAllowed()) close();
+  }
+
   end(): void {
-    for (const close of this.open) close();
+    for (const close of this.open.keys()) close();
   }
 }

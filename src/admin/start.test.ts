@@ -9,7 +9,14 @@ import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { defaults, type ListenAddress, type Model } from '../model/index.ts';
 import { createLogger, createMetrics, type LogLevel } from '../telemetry/index.ts';
-import type { AdminViews, BrokenRoute, ConfigState, Readiness } from './contract.ts';
+import type {
+  AdminViews,
+  BrokenRoute,
+  ConfigState,
+  GatewayViews,
+  Readiness,
+  RequestViews,
+} from './contract.ts';
 import { findOperatorSecret, keepOperatorSecret, readSecret } from './operatorSecret.ts';
 import { adminPages, readinessPages, statsPages } from './pages.ts';
 import { startAdmin } from './start.ts';
@@ -40,6 +47,7 @@ const start = async (
   t: TestContext,
   where: Partial<Record<'admin' | 'stats' | 'readiness', ListenAddress>> = {},
   others: Partial<AdminViews> = {},
+  showLink?: (url: string) => void,
 ) => {
   const now = state();
   const views: AdminViews = {
@@ -79,6 +87,7 @@ const start = async (
     views,
     log,
     metrics: createMetrics({ process: false }),
+    showLink,
   });
   t.after(async () => {
     await admin.close();
@@ -332,6 +341,30 @@ test('an address that other machines can reach is not opened where no secret can
   await assert.rejects(start(t, { admin: exposed }), /could not store the secret/);
   const { admin } = await start(t);
   assert.equal((await fetch(`${admin}/config_dump`)).status, 200, 'loopback is read without a secret');
+});
+
+test('a terminal gets the first link, and then no file has it', async (t) => {
+  const links: string[] = [];
+  const views = { gateway: {} as GatewayViews, requests: {} as RequestViews };
+  const { admin = '' } = await start(t, {}, views, (url) => links.push(url));
+  assert.equal(links.length, 1);
+  assert.ok(links[0]?.startsWith(`${admin}/ui/login?code=`));
+  const { hostname: host, port } = new URL(admin);
+  const { file } = findOperatorSecret({ host, port: Number(port) }) ?? assert.fail('there is no secret');
+  await assert.rejects(stat(join(dirname(file), `console-${host}-${port}`)));
+  const login = await fetch(links[0] ?? '', { redirect: 'manual' });
+  assert.match(login.headers.get('set-cookie') ?? '', /^portcullis-console-/);
+});
+
+test('the file with the first link goes with the gateway', async (t) => {
+  const views = { gateway: {} as GatewayViews, requests: {} as RequestViews };
+  const { admin = '', close } = await start(t, {}, views);
+  const { hostname: host, port } = new URL(admin);
+  const { file } = findOperatorSecret({ host, port: Number(port) }) ?? assert.fail('there is no secret');
+  const link = join(dirname(file), `console-${host}-${port}`);
+  assert.equal((await stat(link)).mode & 0o777, 0o600);
+  await close();
+  await assert.rejects(stat(link));
 });
 
 test('an address that is off is not opened', async (t) => {

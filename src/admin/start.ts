@@ -80,6 +80,14 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
       if (!own || !(await files.serve(request, response))) await rest(request, response);
     };
   let link: LinkFile | undefined;
+  const requests = metrics.counter('admin_requests_total', 'Requests to the admin port by page and status.', [
+    'method',
+    'path',
+    'status',
+  ]);
+  metrics.collect('console_sessions', 'Sessions of browsers on the admin port.', 'gauge', [], () => [
+    { labels: {}, value: access.sessions.size },
+  ]);
   const ownAddress = (): OwnAddress => addressFor(addresses.admin);
   const operations = apiOperations({ views, streams, access, address: ownAddress });
   const logins = views.gateway === undefined ? [] : loginPages(access, () => ownAddress().port);
@@ -90,6 +98,12 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
         log,
         admit: (request, page) => access.admit(request, page),
         acted: views.acted?.bind(views),
+        count: (method, page, status) =>
+          requests.add({
+            method: methods.has(method) ? method : 'other',
+            path: page?.path ?? 'other',
+            status: String(status),
+          }),
       }),
     ),
     stats: serve({ pages: statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log }),
@@ -188,6 +202,9 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
     close,
   };
 };
+
+/** A client can make up methods; series must stay few. */
+const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE']);
 
 /** The same wish finds the same socket, also where the system chose the port. */
 const keyOf = (purpose: Purpose, where: ListenAddress): string => `${purpose} ${JSON.stringify(where)}`;

@@ -35,6 +35,8 @@ export interface Tree {
   place(path: Path, part: 'key' | 'value', offset?: number): Required<Pick<Problem, 'line' | 'column'>>;
   /** The text of a scalar as written, after variables were put in; undefined for maps and lists. */
   written(path: Path): Written | undefined;
+  /** The offsets of a scalar in the text, quotes included; undefined for maps and lists. */
+  extent(path: Path): readonly [start: number, end: number] | undefined;
 }
 
 interface Written {
@@ -122,6 +124,7 @@ class TreeReader {
       variables: this.#variables,
       place: (path, part, offset) => this.#place(path, part, offset),
       written: (path) => this.#written(path),
+      extent: (path) => this.#extent(path),
     };
   }
 
@@ -300,9 +303,19 @@ class TreeReader {
     return this.#lineColumn(sourceOffset(scalar, this.#text, expansion?.origin(offset) ?? offset));
   }
 
-  #written(path: Path): Written | undefined {
+  #spot(path: Path): Spot | undefined {
     let spot = this.#top;
     for (const step of path) spot = spot?.parts?.get(step);
+    return spot;
+  }
+
+  #extent(path: Path): readonly [number, number] | undefined {
+    const range = this.#spot(path)?.scalar?.range;
+    return range && [range[0], range[1]];
+  }
+
+  #written(path: Path): Written | undefined {
+    const spot = this.#spot(path);
     if (spot?.scalar === undefined) return undefined;
     const { scalar, expansion } = spot;
     return {

@@ -1,6 +1,7 @@
 import type { ConfigProblem, ConfigViews } from '../admin/index.ts';
 import type { ConfigFile, Problem } from '../config/index.ts';
 import type { Model } from '../model/index.ts';
+import { isSecretName, redacted } from '../telemetry/index.ts';
 import type { PlaneView } from '../workers/index.ts';
 import { configChanges } from './configChanges.ts';
 
@@ -9,6 +10,7 @@ export interface ConfigViewsOptions {
   /** The error of a write whose text has changed meanwhile. */
   readonly conflict: new (message: string) => Error;
   readonly schema: () => string;
+  readonly mask: (text: string, mark: string, isSecretName: (name: string) => boolean) => string | undefined;
   /** The model in use. */
   readonly model: () => Model | undefined;
   readonly sessions: () => Promise<PlaneView['mcp']>;
@@ -21,9 +23,15 @@ const shown = ({ file: _file, ...problem }: Problem): ConfigProblem => problem;
 
 /** The views of the configuration as it is written. */
 export function configViews(options: ConfigViewsOptions): ConfigViews {
-  const { document, schema, model } = options;
+  const { document, schema, model, mask } = options;
+  /** Reading a large text takes long. */
+  let masked: { readonly etag: string; readonly text: string | undefined } | undefined;
   return {
     read: () => document.read(),
+    masked: ({ text, etag }) => {
+      if (masked?.etag !== etag) masked = { etag, text: mask(text, redacted, isSecretName) };
+      return masked.text;
+    },
     schema,
     whyReadOnly: () =>
       model()?.process.consoleWrites === true ? document.whyNotWritable : 'config.storage.mode is not file',

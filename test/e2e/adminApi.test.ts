@@ -214,6 +214,9 @@ test('portcullis console prints a link for a role, and only with the secret', as
   assert.deepEqual([role, canWrite], ['viewer', false]);
   const fromConsole = await viewer.ask('POST', '/api/v1/login-links', {});
   assert.equal(fromConsole.status, 403, 'a console makes no links');
+  const operator = await browserOf(gateway, await newLink(gateway, 'operator'));
+  const byOperator = await operator.ask('POST', '/api/v1/login-links', {});
+  assert.equal(byOperator.status, 403, 'nor does that of an operator');
   assert.equal((await run(['console', '--admin', host, '--role', 'king'])).code, 2);
 });
 
@@ -235,6 +238,23 @@ test('a session reads with its cookie, writes with its token, and ends', async (
   assert.equal(ended.status, 204);
   assert.match(ended.headers['set-cookie']?.[0] ?? '', /Max-Age=0/);
   assert.equal((await console('GET', '/api/v1/status')).status, 401);
+});
+
+test('the end of a session ends its event streams', async () => {
+  const gateway = gatewayWith(1);
+  const { cookie, ask: console } = await browserOf(gateway, await newLink(gateway, 'viewer'));
+  const { cookie: other } = await browserOf(gateway, await newLink(gateway, 'viewer'));
+  const open = async (own: string) => {
+    const response = await fetch(`${gateway.admin}/api/v1/requests`, { headers: { cookie: own } });
+    assert.equal(response.status, 200);
+    return response;
+  };
+  const [ended, kept] = [await open(cookie), await open(other)];
+  assert.equal((await console('DELETE', '/api/v1/session')).status, 204);
+  assert.match(await ended.text(), /^: open/, 'the body has its end');
+  const reader = kept.body!.getReader();
+  assert.equal((await reader.read()).done, false);
+  await reader.cancel();
 });
 
 test('a viewer reads everything but secrets, and changes nothing', async () => {
@@ -711,4 +731,20 @@ test('an expression that is wrong has an error with its place, and a failed one 
   assert.equal(refused.status, 422);
   const viewer = await browserOf(gateway, await newLink(gateway, 'viewer'));
   assert.equal((await viewer.ask('POST', '/api/v1/cel', { expression: 'true' })).status, 200);
+});
+
+test('requests to the admin port are counted by page and status, and sessions are counted', async () => {
+  const gateway = gatewayWith(1);
+  const count = (path: string, status: number) =>
+    gateway.metric('portcullis_admin_requests_total', { method: 'DELETE', path, status: String(status) });
+  const before = (await count('/api/v1/sessions/{label}', 404)) ?? 0;
+  await operatorOf(gateway)('DELETE', '/api/v1/sessions/made-up');
+  assert.equal(await count('/api/v1/sessions/{label}', 404), before + 1);
+  await operatorOf(gateway)('DELETE', '/made/up');
+  assert.equal(await count('other', 404), 1, 'a peer cannot make series');
+  const sessions = (await gateway.metric('portcullis_console_sessions')) ?? 0;
+  const { ask: console } = await browserOf(gateway, await newLink(gateway, 'viewer'));
+  assert.equal(await gateway.metric('portcullis_console_sessions'), sessions + 1);
+  await console('DELETE', '/api/v1/session');
+  assert.equal(await gateway.metric('portcullis_console_sessions'), sessions);
 });

@@ -13,6 +13,7 @@ import {
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { findOperatorSecret } from '../../src/admin/index.ts';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { checkOrder, hideCards, startProcessor } from '../../examples/mcp/guardrails/processor.ts';
@@ -473,6 +474,23 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
       '{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":{"message":"on"}}}';
     const answer = await fetch(`${second.url}/programs`, { method: 'POST', headers, body });
     assert.match(await answer.text(), /Echo: on/);
+  },
+  'examples/admin/editable.yaml': async ({ gateway, folder }) => {
+    const { hostname: host, port } = new URL(gateway.admin);
+    const found = findOperatorSecret({ host, port: Number(port) }, { XDG_RUNTIME_DIR: folder });
+    const headers = {
+      authorization: `Bearer ${found?.secret ?? ''}`,
+      'content-type': 'application/json',
+    };
+    const url = `${gateway.admin}/api/v1/config`;
+    const { writable, text } = (await (await fetch(url, { headers })).json()) as {
+      writable: boolean;
+      text: string;
+    };
+    assert.equal(writable, true);
+    const body = JSON.stringify({ text: text.replace('mode: file', 'mode: readOnly') });
+    const checked = await fetch(`${url}/check`, { method: 'POST', headers, body });
+    assert.equal(((await checked.json()) as { ok: boolean }).ok, true);
   },
   'examples/policies/timeout.yaml': async ({ ask }) => {
     assert.equal(await statusOf(ask('/delay/0.1')), 200);

@@ -30,6 +30,11 @@ export class ConsoleSessions {
     this.now = now;
   }
 
+  get size(): number {
+    this.removeEnded();
+    return this.kept.size;
+  }
+
   /** Begins a session. Where there are too many, the one that was not used for the longest time ends. @returns its id */
   begin(role: Role): string {
     this.removeEnded();

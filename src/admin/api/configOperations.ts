@@ -19,13 +19,14 @@ export const configOperations = (views: AdminViews, gateway: GatewayViews): read
     refusals: { 503: 'the configuration cannot be read' },
     answerHeaders: ({ etag }) => ({ etag }),
     run: ({ caller }) => {
-      const { text, etag } = readText(gateway);
+      const document = readText(gateway);
+      const { text, etag } = document;
       const whyReadOnly = readOnlyFor(caller, gateway);
       return {
         source: views.configState().source,
         writable: whyReadOnly === undefined,
         ...(whyReadOnly !== undefined && { whyReadOnly }),
-        text: caller.role === 'operator' ? text : redactText(text),
+        text: caller.role === 'operator' ? text : redactText(gateway.config.masked(document) ?? notShown),
         etag,
         effective: redactDump(views.model() ?? null, views.masked) as Record<string, unknown> | null,
       };
@@ -93,6 +94,9 @@ export const configOperations = (views: AdminViews, gateway: GatewayViews): read
     run: () => JSON.parse(gateway.config.schema()) as Record<string, unknown>,
   }),
 ];
+
+/** In place of a text whose secrets cannot be found. */
+const notShown = '# This text is no YAML, so that the gateway cannot hide its secrets from a viewer.\n';
 
 /** Bytes of a configuration in JSON. */
 const mostText = 33_554_432;

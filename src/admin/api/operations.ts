@@ -23,7 +23,7 @@ export function apiOperations({ views, streams, access, address }: ApiTools): re
   const { gateway, requests, version } = views;
   if (gateway === undefined || requests === undefined) return [];
   const operations: readonly ApiOperation[] = [
-    ...sessionOperations(access, gateway, address),
+    ...sessionOperations(access, streams, gateway, address),
     ...stateOperations(views, gateway),
     ...configOperations(views, gateway),
     ...requestOperations(requests, streams, access),

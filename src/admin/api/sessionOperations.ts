@@ -3,6 +3,7 @@ import { endedCookie } from '../access/cookie.ts';
 import { linkLimits } from '../access/loginLinks.ts';
 import { consolePath } from '../access/loginPages.ts';
 import type { GatewayViews } from '../contract.ts';
+import type { EventStreams } from '../eventStream.ts';
 import type { AdminCaller } from '../page.ts';
 import { emptyOperation, operation, type ApiOperation } from './operation.ts';
 import { ApiProblem } from './problem.ts';
@@ -26,6 +27,7 @@ export const loginUrl = (origin: string, code: string): string => `${origin}${co
 /** The operations about the caller's own session. */
 export const sessionOperations = (
   access: AdminAccess,
+  streams: EventStreams,
   gateway: GatewayViews,
   address: () => OwnAddress,
 ): readonly ApiOperation[] => [
@@ -52,6 +54,7 @@ export const sessionOperations = (
     access: 'viewer',
     run: ({ caller }) => {
       if (caller.session !== undefined) access.sessions.end(caller.session);
+      streams.review();
       return { 'set-cookie': endedCookie(address().port) };
     },
   }),

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { maskText } from './maskText.ts';
+
+const masked = (text: string): string | undefined =>
+  maskText(text, 'masked', (name) => /password$|^authorization$/i.test(name));
+
+test('values of secret fields are replaced where they stand, and everything else stays', () => {
+  const text = `# kept
+config: { session: { key: ${'ab'.repeat(32)} } } # kept, too
+binds:
+- port: 1
+  listeners:
+  - policies:
+      apiKey:
+        keys:
+        - key: "one \\"quoted\\" key"
+        - { key: $FROM_VARIABLE }
+        - key: |
+            several
+            lines
+          metadata: { team: a }
+      authorization: { rules: ['jwt.sub == "a"'] }
+    routes:
+    - backends:
+      - mcp: { targets: [{ name: a, stdio: { cmd: run, env: { PLAIN: x1y2z3, OTHER: '\${VAR}' } } }] }
+`;
+  assert.equal(
+    masked(text),
+    `# kept
+config: { session: { key: "masked" } } # kept, too
+binds:
+- port: 1
+  listeners:
+  - policies:
+      apiKey:
+        keys:
+        - key: "masked"
+        - { key: $FROM_VARIABLE }
+        - key: "masked"
+          metadata: { team: a }
+      authorization: { rules: ['jwt.sub == "a"'] }
+    routes:
+    - backends:
+      - mcp: { targets: [{ name: a, stdio: { cmd: run, env: { PLAIN: "masked", OTHER: '\${VAR}' } } }] }
+`,
+  );
+});
+
+test('a configuration that does not fit the schema is masked all the same', () => {
+  const text = `config: { session: { key: short }, unknown: 1 }\nelsewhere: { my-password: hunter2 }\n`;
+  assert.equal(
+    masked(text),
+    `config: { session: { key: "masked" }, unknown: 1 }\nelsewhere: { my-password: "masked" }\n`,
+  );
+});
+
+test('a text that is no YAML is not shown', () => {
+  assert.equal(masked('binds: [\n  key: secret'), undefined);
+});
