@@ -72,7 +72,7 @@ test('a server is a package, a command or a URL, and gets a name that no other s
 test('a configuration loads whatever its names and secrets contain', () => {
   const secret = `it's "$HOME" \\n # and more`;
   const server = readServer('tools=node server.js', { TOKEN: secret, NUMBER: '12345' }, new Set());
-  const grants = [readGrant(`we "all" and it's $1=a'b,c"d`, [server])];
+  const grants = [readGrant(`we "all" and it's $HOME=a'b,c"d`, [server])];
   const setup = setupOf([server], { grants, groupClaim: 'cognito:groups', audience: 'a: #b $c' });
   const result = loaded(setup);
   assert.ok(result.ok, JSON.stringify(result));
@@ -82,7 +82,7 @@ test('a configuration loads whatever its names and secrets contain', () => {
   const [, rule = ''] = /"((?:\\.|[^"\\])*cognito(?:\\.|[^"\\])*)"/.exec(model) ?? [];
   assert.equal(
     JSON.parse(`"${rule}"`),
-    `"we \\"all\\" and it's $1" in jwt["cognito:groups"] && mcp.tool.name in ["a'b", "c\\"d"]`,
+    `"we \\"all\\" and it's $HOME" in jwt["cognito:groups"] && mcp.tool.name in ["a'b", "c\\"d"]`,
   );
   assert.throws(
     () => environmentText(setupOf([readServer('a', { B: '\'"`' }, new Set())])),
