@@ -49,6 +49,11 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
     await page.getByRole('button', { name: 'Call echo' }).click();
     await page.getByText('Echo: hello', { exact: true }).waitFor();
   },
+  Rules: async (page) => {
+    await page.getByLabel('Claims', { exact: true }).fill('{"sub": "bob", "groups": []}');
+    await page.getByRole('button', { name: 'Fill the matrix' }).click();
+    await page.getByRole('table', { name: 'Values for callers and tools' }).scrollIntoViewIfNeeded();
+  },
   Configuration: async (page) => {
     await page.getByRole('textbox', { name: 'Configuration as YAML' }).click();
     await page.keyboard.press('Control+Home');

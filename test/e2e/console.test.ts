@@ -12,6 +12,7 @@ import { builtConsole } from '../support/builtConsole.ts';
 import { browserPath, openConsole, startConsoleStage } from './console.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
+import { group } from './stage.testing.ts';
 
 let built = '';
 let gateway: GatewayProcess;
@@ -132,8 +133,11 @@ test('an operator sees a denied call with its rule, sessions and servers', journ
   await denied.getByRole('button').press('Enter');
   await drawer.getByText('users of tools may echo').first().waitFor();
   assert.match((await drawer.textContent()) ?? '', /mcpAuthorization/);
-  await page.keyboard.press('Escape');
-  await drawer.waitFor({ state: 'hidden' });
+  await drawer.getByRole('button', { name: 'Try in Rules' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Rules' }).waitFor();
+  assert.match(await page.getByLabel('Request').inputValue(), /^POST \/mcp HTTP[^]*"name":"echo"/);
+  await open('Traffic');
+  await page.getByLabel('Path, tool, route or rule').waitFor();
 
   await page.getByLabel('User').fill('');
   await page.getByText('All', { exact: true }).click();
@@ -333,6 +337,14 @@ test(
     await page.getByRole('button', { name: 'Call get-sum' }).click();
     await page.getByRole('region', { name: 'Result' }).getByText(/is 5/).first().waitFor();
 
+    await page.getByRole('tab', { name: 'Prompts' }).click();
+    await page.getByLabel('Choose a prompt').selectOption('simple-prompt');
+    await page.getByRole('button', { name: 'Get simple-prompt' }).click();
+    await page.getByRole('list', { name: 'Result as JSON' }).getByText('messages').waitFor();
+    await page.getByRole('tab', { name: 'Resources' }).click();
+    await page.getByRole('button', { name: /^Read / }).click();
+    await page.getByRole('tabpanel', { name: 'Resources' }).getByText('contents').waitFor();
+
     // The rules hide the tool from a user of no group.
     await token.fill(stage.tokens.bob);
     await page.getByRole('button', { name: 'Open a new session' }).click();
@@ -353,6 +365,47 @@ test(
     await token.fill(stage.tokens.alice);
     await run.click();
     await page.getByText('The route answered 200').waitFor();
+    assert.deepEqual(console.offences, []);
+  },
+);
+
+test(
+  'a request is explained, and a rule shows its effect for callers and tools before it is saved',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage();
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    await open('Rules');
+    await page.getByLabel('Claims', { exact: true }).fill('{"sub": "bob", "groups": []}');
+    await page.getByRole('button', { name: 'Explain the request' }).click();
+    const explanation = page.getByRole('region', { name: 'Explanation' });
+    await explanation.getByText('users of tools may echo').first().waitFor();
+    await explanation.getByText('groups = []').first().waitFor();
+
+    await page.getByRole('button', { name: 'Evaluate' }).click();
+    await page.getByRole('status', { name: 'Value' }).getByText('false (bool)').waitFor();
+    await page.getByLabel('Claims', { exact: true }).fill(`{"sub": "alice", "groups": ["${group}"]}`);
+    await page.getByRole('button', { name: 'Evaluate' }).click();
+    await page.getByRole('status', { name: 'Value' }).getByText('true (bool)').waitFor();
+
+    await page.getByRole('button', { name: 'Fill the matrix' }).click();
+    const matrix = page.getByRole('table', { name: 'Values for callers and tools' });
+    await matrix.getByRole('row', { name: /alice.* true false$/ }).waitFor();
+    await matrix.getByRole('row', { name: /bob.* false false$/ }).waitFor();
+    assert.deepEqual(await console.findings(), []);
+
+    const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
+    await expression.click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('mcp.tool.nam');
+    await page.getByRole('option', { name: /mcp\.tool\.name/ }).click();
+    await page.keyboard.type(' == 1');
+    await page.getByRole('button', { name: 'Evaluate' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/Line 1, column \d+/)
+      .waitFor();
     assert.deepEqual(console.offences, []);
   },
 );

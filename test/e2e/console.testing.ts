@@ -49,6 +49,8 @@ binds:
           rules:
           - name: everyone may list
             allow: mcp.tool.name == "get-sum"
+          - name: prompts and resources are open
+            allow: has(mcp.prompt) || has(mcp.resource)
           - name: users of tools may echo
             allow: 'mcp.tool.name == "echo" && "${group}" in jwt.groups'
       backends: [{ mcp: { targets: [{ name: everything, stdio: ${inline(server)} }] } }]

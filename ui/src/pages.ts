@@ -16,6 +16,11 @@ export const pages: readonly Page[] = [
     view: lazy(async () => ({ default: (await import('./playground/PlaygroundPage.tsx')).PlaygroundPage })),
   },
   {
+    path: '/rules',
+    name: 'Rules',
+    view: lazy(async () => ({ default: (await import('./rules/RulesPage.tsx')).RulesPage })),
+  },
+  {
     path: '/configuration',
     name: 'Configuration',
     view: lazy(async () => ({

@@ -22,4 +22,6 @@ export type ConfigProblem = CheckedText['problems'][number];
 /** A request to a route, and its response. */
 export type SentRequest = z.input<typeof shapes.playRequest>;
 export type GivenAnswer = z.infer<typeof shapes.played>;
+/** The value of an expression, or why it has none. */
+export type CelAnswer = z.infer<typeof shapes.expressionResult>;
 export type Problem = z.infer<typeof shapes.problemDocument>;

@@ -45,6 +45,26 @@ const look = EditorView.theme({
   '.cm-completionDetail': { color: 'var(--mantine-color-dimmed)' },
 });
 
+/**
+ * Replaces a selection by the typed text. Chromium would keep the style of the selection in a style attribute, which the
+ * policy of the page forbids.
+ */
+const typeOverSelection = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    const { data, inputType } = event;
+    const { from, to, empty } = view.state.selection.main;
+    if (inputType !== 'insertText' || data === null || empty || view.composing) return false;
+    event.preventDefault();
+    const insert = (): ReturnType<typeof view.state.update> =>
+      view.state.update(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    const handled = view.state
+      .facet(EditorView.inputHandler)
+      .some((handler) => handler(view, from, to, data, insert));
+    if (!handled) view.dispatch(insert());
+    return true;
+  },
+});
+
 /** The parts of every editor. Tab leaves the editor, so that the keyboard reaches the rest of the page. */
 export const basics = (label: string): Extension => [
   EditorView.cspNonce.of(nonce()),
@@ -58,6 +78,7 @@ export const basics = (label: string): Extension => [
   highlightActiveLine(),
   syntaxHighlighting(colours),
   look,
+  typeOverSelection,
   keymap.of([
     ...closeBracketsKeymap,
     ...defaultKeymap,

@@ -1,12 +1,15 @@
-import { Drawer, Stack } from '@mantine/core';
+import { Button, Drawer, Group, Stack } from '@mantine/core';
+import { useLocation } from 'wouter';
 import type { RequestRecord } from '../api/types.ts';
 import { Note } from '../parts/Note.tsx';
 import { clock, shortMs } from '../parts/time.ts';
 import { DecisionTree } from '../parts/DecisionTree.tsx';
+import { textOf } from '../rules/requestText.ts';
 import { mcpText } from './outcome.ts';
 
 /** Why a request ended as it did. */
 export function WhyDrawer({ record, onClose }: { record: RequestRecord | undefined; onClose: () => void }) {
+  const [, navigate] = useLocation();
   return (
     <Drawer
       opened={record !== undefined}
@@ -29,6 +32,15 @@ export function WhyDrawer({ record, onClose }: { record: RequestRecord | undefin
           ) : (
             <DecisionTree decision={record.decision} />
           )}
+          <Group>
+            <Button
+              variant="default"
+              size="xs"
+              onClick={() => navigate('/rules', { state: { request: textOf(record) } })}
+            >
+              Try in Rules
+            </Button>
+          </Group>
           <Facts record={record} />
         </Stack>
       )}

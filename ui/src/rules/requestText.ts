@@ -1,0 +1,42 @@
+/** Requests as texts, as on the wire. */
+
+import type { RequestRecord, RouteView } from '../api/types.ts';
+
+/** The text of a tool call; the gateway completes the length of the body. */
+export const toolCall = (host: string, path: string, tool: string, args: object = {}): string =>
+  `POST ${path} HTTP/1.1
+Host: ${host}
+Content-Type: application/json
+Accept: application/json, text/event-stream
+
+${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } })}
+`;
+
+/** A first request for a route. */
+export function exampleFor(route: RouteView | undefined): string {
+  if (route === undefined) return 'GET / HTTP/1.1\nHost: localhost\n';
+  const host = `${route.hostnames[0] ?? 'localhost'}${route.port === null ? '' : `:${route.port}`}`;
+  const path = route.path ?? '/';
+  return route.kind === 'mcp' ? toolCall(host, path, 'echo') : `GET ${path} HTTP/1.1\nHost: ${host}\n`;
+}
+
+/** A recorded request; values of arguments are never recorded, so a tool call has none. */
+export function textOf(record: RequestRecord): string {
+  const tool = record.extra?.['mcp.tool'];
+  if (record.extra?.['mcp.method'] === 'tools/call' && tool !== undefined)
+    return toolCall(record.host, record.path, String(tool));
+  return `${record.method} ${record.path} HTTP/1.1\nHost: ${record.host}\n`;
+}
+
+/** The same request with another tool; undefined where the text is no tool call. */
+export function withTool(text: string, tool: string): string | undefined {
+  const [, head, body] = /^([^]*?\n\r?\n)([^]*)$/.exec(text) ?? [];
+  if (head === undefined || body === undefined) return undefined;
+  try {
+    const message = JSON.parse(body) as { readonly method?: unknown; readonly params?: object };
+    if (message.method !== 'tools/call') return undefined;
+    return head + JSON.stringify({ ...message, params: { ...message.params, name: tool } });
+  } catch {
+    return undefined;
+  }
+}
