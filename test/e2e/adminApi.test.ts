@@ -551,6 +551,14 @@ interface Played {
 
 const playgroundOf = (id: string): string => `/api/v1/playground/${encodeURIComponent(id)}`;
 
+/** Asks again and again until something else is there. */
+async function whileAsking<T>(awaited: Promise<T>, ask: () => Promise<void>): Promise<T> {
+  let isThere = false;
+  const watched = awaited.finally(() => (isThere = true));
+  while (!isThere) await ask();
+  return await watched;
+}
+
 const initializeMessage = {
   jsonrpc: '2.0',
   id: 1,
@@ -594,7 +602,7 @@ for (const workers of [1, 2]) {
     assert.equal((await gateway.accessLine(secure.requestId))['listener'], 'secure');
   });
 
-  test(`with ${workers} workers, an MCP session of the playground goes on, and its answers stream`, async (t) => {
+  test(`with ${workers} workers, an MCP session of the playground goes on, and its answers stream`, async () => {
     const gateway = gatewayWith(workers);
     const operator = operatorOf(gateway);
     const path = playgroundOf('0#0/public/tools');
@@ -613,44 +621,33 @@ for (const workers of [1, 2]) {
     };
     await operator('POST', path, asked({ jsonrpc: '2.0', method: 'notifications/initialized' }, session));
 
-    // The server keeps its answer until another call releases it.
     const call = (id: number, name: string) =>
       asked({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {} } }, session);
-    const ended = new AbortController();
-    t.after(() => ended.abort());
-    const response = await fetch(`${gateway.admin}${path}/stream`, {
-      method: 'POST',
-      signal: ended.signal,
-      headers: {
-        authorization: `Bearer ${operatorSecret(gateway).secret}`,
-        'content-type': 'application/json',
-      },
-      body: JSON.stringify({
-        method: 'GET',
-        path: '/mcp',
-        headers: { accept: 'text/event-stream', ...session },
+    // The server keeps its answer until another call releases it.
+    const held = await whileAsking(
+      fetch(`${gateway.admin}${path}/stream`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${operatorSecret(gateway).secret}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify(call(2, 'hold')),
       }),
-    });
-    assert.equal(response.headers.get('content-type'), 'text/event-stream');
-    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-    let text = '';
-    const readUntil = async (pattern: RegExp): Promise<void> => {
-      while (!pattern.test(text)) {
-        const { value, done } = await reader.read();
-        assert.equal(done, false, text);
-        text += value;
-      }
-    };
-    await readUntil(/^event: head\ndata: \{"status":200/m);
-    const logged = (await operator('POST', path, call(3, 'log'))).json as Played;
-    assert.equal(logged.status, 200, logged.body);
-    const ping = (await operator('POST', path, call(2, 'pid'))).json as Played;
-    assert.match(ping.body, /\d/);
+      async () => {
+        const released = (await operator('POST', path, call(3, 'release'))).json as Played;
+        assert.equal(released.status, 200, released.body);
+      },
+    );
+    assert.equal(held.headers.get('content-type'), 'text/event-stream');
+    const events = (await held.text()).split('\n\n');
+    assert.match(events[0] ?? '', /^event: head\ndata: \{"status":200/m);
+    const data = events.find((event) => event.startsWith('event: data')) ?? assert.fail();
+    assert.match(data, /"text":".*\\"id\\":2/);
+    assert.match(events.at(-2) ?? '', /^event: end\ndata: \{"ms":[\d.]+,"truncated":false\}$/m);
     assert.deepEqual(
       (await sessionsOf(gateway)).map(({ client }) => (client as { name: string }).name).includes('play'),
       true,
     );
-    ended.abort();
     await operator('POST', path, { method: 'DELETE', path: '/mcp', headers: session });
   });
 }
