@@ -1,7 +1,8 @@
 /**
  * Prints the bill of materials (CycloneDX) of exactly the packages that ship:
  *
- *   node scripts/sbom.ts dist/packages.json    of the published package (scripts/bundle.ts writes the list)
+ *   node scripts/sbom.ts dist/packages.json ui/dist/licenses.txt
+ *                                              of the published package, by the lists of its bundle and its console
  *   node scripts/sbom.ts FOLDER [FOLDER ...]   of an image, by the folders that its layers are made of
  *
  * An image's bill also names its Node with the libraries built into it, and the system's libraries with their packages.
@@ -46,11 +47,19 @@ const installedPackages = (folder: string): string[] =>
   ]
     .map((path) => reference(json<Manifest>(join(folder, path))))
     .concat(
-      globSync('app/dist/packages.json', { cwd: folder }).flatMap((path) => bundled(join(folder, path))),
+      globSync('app/{dist/packages.json,ui/dist/licenses.txt}', { cwd: folder }).flatMap((path) =>
+        bundled(join(folder, path)),
+      ),
     );
 
-/** `name@version` of every package in a bundle, by its list. */
-const bundled = (path: string): string[] => json<string[]>(path);
+/** `name@version` of every package in a bundle: by the list of the bundle, or by the licences of the built console. */
+const bundled = (path: string): string[] =>
+  path.endsWith('.json')
+    ? json<string[]>(path)
+    : Array.from(
+        readFileSync(path, 'utf8').matchAll(/^## (\S+) - (\S+) \(/gm),
+        ([, name = '', version = '']) => `${name}@${version}`,
+      );
 
 const hashes = (path: string): Component['hashes'] => [
   { alg: 'SHA-256', content: createHash('sha256').update(readFileSync(path)).digest('hex') },
@@ -121,7 +130,7 @@ const systemOf = (folder: string): Component[] => {
 };
 
 const places = process.argv.slice(2);
-if (places.length === 0) throw new Error('usage: node scripts/sbom.ts PACKAGES.json | FOLDER ...');
+if (places.length === 0) throw new Error('usage: node scripts/sbom.ts LIST ... | FOLDER ...');
 const folders = places.filter((place) => statSync(place).isDirectory());
 const shipped = new Set(
   places.flatMap((place) => (folders.includes(place) ? installedPackages(place) : bundled(place))),

@@ -18,6 +18,7 @@ import { delimiter, join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { consolePackages } from '../support/consolePackages.ts';
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -69,10 +70,11 @@ describe('the npm package', () => {
       (await execute(process.execPath, [join(root, 'scripts', name), ...args], { maxBuffer: 1 << 26 }))
         .stdout;
     await script('bundle.ts', staged);
-    writeFileSync(join(staged, 'sbom.cdx.json'), await script('sbom.ts', join(staged, 'dist/packages.json')));
     await script('manifest.ts', 'publish', staged);
     const vite = [join(root, 'node_modules/vite/bin/vite.js'), 'build', 'ui', '--logLevel', 'warn'];
     await execute(process.execPath, [...vite, '--outDir', join(staged, 'ui/dist')], { cwd: root });
+    const lists = ['dist/packages.json', 'ui/dist/licenses.txt'].map((list) => join(staged, list));
+    writeFileSync(join(staged, 'sbom.cdx.json'), await script('sbom.ts', ...lists));
     for (const part of own.files)
       if (!existsSync(join(staged, part))) cpSync(join(root, part), join(staged, part), { recursive: true });
     await execute('npm', ['pack', '--pack-destination', home, staged], { cwd: home });
@@ -125,9 +127,11 @@ describe('the npm package', () => {
     const bill = JSON.parse(readFileSync(join(installed, 'sbom.cdx.json'), 'utf8')) as {
       readonly components: readonly { readonly 'bom-ref': string; readonly hashes?: readonly unknown[] }[];
     };
+    const shown = consolePackages(join(installed, 'ui/dist/licenses.txt'));
+    assert.ok(shown.some((name) => name.startsWith('react@')));
     assert.deepEqual(
       bill.components.map((component) => component['bom-ref']).toSorted(),
-      packages.toSorted(),
+      [...new Set([...packages, ...shown])].toSorted(),
     );
     for (const component of bill.components) assert.equal(component.hashes?.length, 1, component['bom-ref']);
     const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES'), 'utf8').split(
