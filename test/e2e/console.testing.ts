@@ -117,6 +117,8 @@ async function consolePage(
   const { origin } = new URL(gateway.admin);
   const context = await browser.newContext({ viewport: wide, reducedMotion: 'reduce' });
   const page = await context.newPage();
+  // Tests share their processors with others.
+  page.setDefaultTimeout(90_000);
   const offences: string[] = [];
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) offences.push(`${message.type()}: ${message.text()}`);
