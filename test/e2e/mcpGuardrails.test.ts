@@ -464,7 +464,7 @@ describe('with mcpGuardrails, the gateway', () => {
     const head = ['POST /one HTTP/1.1', 'host: a', ...lines].join('\r\n');
     const explained = await fetch(`${gateway.admin}/api/v1/why`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${secret}` },
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
       body: JSON.stringify({
         request: `${head}\r\n\r\n${JSON.stringify(message)}`,
         claims: { iss: idp.issuer, sub: 'alice' },
