@@ -25,6 +25,7 @@ export const sections = [
   'logged',
   'silent',
   'routes',
+  'traces',
   'tls',
   'h2',
   'handshakes',

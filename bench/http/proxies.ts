@@ -26,6 +26,8 @@ export interface Options {
   readonly log?: boolean;
   /** Portcullis only: so many further routes. */
   readonly routes?: number;
+  /** Portcullis only: the share of requests whose spans are exported. */
+  readonly traced?: number;
   /** Portcullis only. */
   readonly nodeOptions?: readonly string[];
   /** Envoy only: buffers of 32 KiB. */
@@ -82,14 +84,14 @@ const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url))
 /** Starts portcullis on `bench/portcullis.yaml`; also what is profiled, with Node's own options. */
 export async function startPortcullis(
   setting: Setting,
-  { log = false, routes = 0, nodeOptions = [] }: Options,
+  { log = false, routes = 0, traced, nodeOptions = [] }: Options,
 ): Promise<Running & { readonly statsPort: number; readonly program: Pinned }> {
   const { directory, ports } = await prepare(setting, 'portcullis');
   const [tokenPort, rulePort] = (await freePorts(2)) as [number, number];
   const logFile = `${directory}/out.log`;
   const program = startPinned(
     setting.cores[0],
-    [process.execPath, ...nodeOptions, launcher, '-f', configuration(directory, routes)],
+    [process.execPath, ...nodeOptions, launcher, '-f', configuration(directory, routes, traced)],
     logFile,
     {
       PORT: `${ports.port}`,
@@ -100,6 +102,7 @@ export async function startPortcullis(
       ACCESS_LOG: log ? 'text' : 'none',
       IDENTITY: `${setting.directory}/identity.pem`,
       BACKEND_PORT: `${setting.backendPort}`,
+      COLLECTOR_PORT: `${setting.collectorPort}`,
       ISSUER: setting.issuer.issuer,
       JWKS_URL: setting.issuer.jwksUrl,
       WORKER_THREADS: '1',
@@ -109,9 +112,14 @@ export async function startPortcullis(
   return { ...ports, tokenPort, rulePort, program, ...logged({ log }, logFile) };
 }
 
-/** With further routes on the listener that is measured. */
-function configuration(directory: string, routes: number): string {
-  const text = readFileSync(new URL('../portcullis.yaml', import.meta.url), 'utf8');
+/** With further routes on the listener that is measured, and with traces. */
+function configuration(directory: string, routes: number, traced: number | undefined): string {
+  const plain = readFileSync(new URL('../portcullis.yaml', import.meta.url), 'utf8');
+  // The load has the traceparent of a client that sampled its requests.
+  const tracing =
+    `  tracing: { otlpEndpoint: 'http://127.0.0.1:\${COLLECTOR_PORT}', otlpProtocol: http,` +
+    ` randomSampling: ${String(traced)}, clientSampling: ${String(traced)} }\n`;
+  const text = traced === undefined ? plain : plain.replace('config:\n', (line) => line + tracing);
   const more = Array.from(
     { length: routes },
     (_, n) =>

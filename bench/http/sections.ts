@@ -31,7 +31,7 @@ export interface Table {
   readonly note?: string;
 }
 
-export type SectionName = 'logged' | 'silent' | 'routes' | 'tls' | 'h2' | 'handshakes';
+export type SectionName = 'logged' | 'silent' | 'routes' | 'traces' | 'tls' | 'h2' | 'handshakes';
 
 const titles = {
   direct: 'no proxy',
@@ -82,6 +82,12 @@ const withRoutes = (routes: number): Row => ({
   ...plain('portcullis', { log: true, routes }),
   name: `portcullis-${routes}`,
   title: `portcullis, ${routes} ${routes === 1 ? 'route' : 'routes'} more`,
+});
+
+const withTraces = (traced: number): Row => ({
+  ...plain('portcullis', { log: true, traced }),
+  name: `portcullis-traced-${String(traced)}`,
+  title: `portcullis, spans of ${String(traced * 100)} % of the requests exported`,
 });
 
 const log: Options = { log: true };
@@ -152,6 +158,7 @@ export const tables: readonly Table[] = [
     all.map((proxy) => plain(proxy, silent)),
   ),
   table('routes', 'routes', everyRoute.title, everyRoute, [1, 100, 10_000].map(withRoutes)),
+  table('traces', 'traces', small.title, small, [plain('portcullis', log), withTraces(0.01)]),
   table(
     'tls',
     'tls',

@@ -1,3 +1,5 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { certificate } from '../../src/proxy/certificates.testing.ts';
 import { freePorts } from '../../test/support/loopback.ts';
@@ -13,6 +15,8 @@ export interface Setting {
   readonly backendPort: number;
   readonly backend: Pinned;
   readonly issuer: TestIssuer;
+  /** Accepts exported spans, on the core of everything else. */
+  readonly collectorPort: number;
   readonly token: string;
   /** Core of what is measured, core of everything else. */
   readonly cores: readonly [number, number];
@@ -31,18 +35,32 @@ export async function openSetting(directory: string, cores: readonly [number, nu
     SMALL_ANSWER: smallAnswer,
   });
   const issuer = await startIssuer();
+  const collector = await startCollector();
   return {
     directory,
     backendPort,
     backend,
     issuer,
+    collectorPort: (collector.address() as AddressInfo).port,
     token: await issuer.token({ aud: 'api://bench', groups: ['benchers', 'staff', 'europe'] }),
     cores,
     close: async () => {
       await backend.stop();
       await issuer.close();
+      collector.closeAllConnections();
+      collector.close();
     },
   };
+}
+
+/** A collector of OTLP over HTTP: an empty answer says that it took everything. */
+async function startCollector(): Promise<Server> {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.on('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
 }
 
 /**

@@ -16,6 +16,10 @@ const sections: Record<SectionName, { readonly title: string; readonly text: str
     title: 'Many routes',
     text: 'Portcullis against itself: so many further routes on the listener, each asked as often as any other.',
   },
+  traces: {
+    title: 'Traces',
+    text: 'Portcullis against itself, with an access log: without tracing, and with the spans of a share of the requests exported over OTLP/HTTP to a collector on the other core.',
+  },
   tls: {
     title: 'TLS',
     text: 'Kept connections; the same certificate (P-256), TLS 1.3 and TLS_AES_256_GCM_SHA384 for all, checked before measuring; with an access log. The backend is reached without TLS.',

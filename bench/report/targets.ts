@@ -71,6 +71,13 @@ function targets({ http, idle, rules, before }: Measured): Target[] {
       'portcullis-token',
     ),
     compare('CPU with 10 000 routes / with one', 1.1, 'routes', 'portcullis-1', 'portcullis-10000'),
+    compare(
+      'CPU with spans of 1 % of the requests / without tracing',
+      1.03,
+      'traces',
+      'portcullis',
+      'portcullis-traced-0.01',
+    ),
     {
       name: 'memory of an idle connection',
       limit: 12,
