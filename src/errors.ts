@@ -263,6 +263,22 @@ export const catalogue = {
     'timeout.requestTimeout or timeout.backendRequestTimeout passed before the answer was complete, or limits.responseTimeout before it began.',
   ),
 
+  // The console
+  console_anonymous: entry(
+    'client',
+    403,
+    'no',
+    'forbidden',
+    'A policy of ui.policies let a request in without a credential, such as jwtAuth with mode optional. The console needs an authenticated caller.',
+  ),
+  console_unavailable: entry(
+    'gateway',
+    503,
+    'later',
+    'the console is not available',
+    'The main process of the gateway did not answer a request for the console. The log names the reason.',
+  ),
+
   // Tokens and rules (RFC 6750)
   token_missing: entry(
     'client',

@@ -3,6 +3,7 @@ import { messageOf } from './errorText.ts';
 import { version } from './version.ts';
 import { Audit, type AuditedEnd, type AuditedOperation } from './audit/index.ts';
 import {
+  ConsoleDoor,
   startAdmin,
   type Admin,
   type AdminAct,
@@ -43,7 +44,14 @@ import {
   rememberSecrets,
   type RootLogger,
 } from './telemetry/index.ts';
-import { Upgrades, workerCount, type Plane, type PortView, type Predecessor } from './workers/index.ts';
+import {
+  PrivateFolder,
+  Upgrades,
+  workerCount,
+  type Plane,
+  type PortView,
+  type Predecessor,
+} from './workers/index.ts';
 
 export { StartError, type Gateway, type GatewayOptions };
 
@@ -79,6 +87,7 @@ class Assembly implements Gateway {
   private admin: Admin | undefined;
   private upgrades: Upgrades | undefined;
   private audit: Audit | undefined;
+  private door: ConsoleDoor | undefined;
   private document: ConfigFile | undefined;
   /** Names of environment variables that hold secrets, of every configuration since the start. */
   private readonly withheld = new Set<string>();
@@ -121,7 +130,17 @@ class Assembly implements Gateway {
       if (fixed.audit !== undefined)
         this.audit = new Audit({ settings: fixed.audit, writer: 'control', log, metrics });
       const { audit } = this;
-      const plane = choosePlane({ workers, fixed, secrets, log, metrics, inherited: inheritance });
+      const door = new ConsoleDoor(() => new PrivateFolder(), log);
+      this.door = door;
+      const plane = choosePlane({
+        workers,
+        fixed,
+        secrets,
+        log,
+        metrics,
+        inherited: inheritance,
+        consoleDoor: () => door.address,
+      });
       this.plane = plane;
       // A program that is about to take the place of this one has got its ports, and reads the new file by itself.
       intake = new Intake({ source: sourceName, plane, log, audit, free: () => this.upgrades?.settled });
@@ -142,6 +161,7 @@ class Assembly implements Gateway {
         metrics,
         expose: () => plane.expose(),
         consoleFolder: new URL('../ui/dist/', import.meta.url),
+        door,
         showLink: this.options.showLink,
         inherited: inheritance?.admin,
       });
@@ -373,6 +393,7 @@ class Assembly implements Gateway {
     void this.stream?.close();
     await this.plane?.close(0);
     await this.admin?.close();
+    await this.door?.close();
     this.record('gateway.stop', {}, { outcome: 'ok' });
     await this.audit?.close();
     this.log.close();

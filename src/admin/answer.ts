@@ -7,7 +7,9 @@ import { reading } from './reading.ts';
 import { routerOf } from './router.ts';
 
 /** The judgement about a request: it is refused, or it is that of a caller. */
-export type Admission = { readonly refused: Answer } | { readonly caller: AdminCaller | undefined };
+export type Admission =
+  | { readonly refused: Answer; readonly caller?: AdminCaller | undefined }
+  | { readonly caller: AdminCaller | undefined };
 
 export interface ServeOptions {
   readonly pages: readonly Page[];
@@ -41,8 +43,8 @@ export function serve({
     const found = route(method, path);
     const page = found !== undefined && 'page' in found ? found.page : undefined;
     const admission = admit?.(request, page) ?? { caller: undefined };
-    if ('refused' in admission) return { answer: admission.refused, page, caller: undefined };
     const { caller } = admission;
+    if ('refused' in admission) return { answer: admission.refused, page, caller };
     if (found === undefined) return { answer: failure(path, 404, 'not found'), page, caller };
     if ('allow' in found)
       return {
@@ -99,8 +101,8 @@ function actOf(
   status: number,
   caller: AdminCaller | undefined,
 ): AdminAct {
-  const { remoteAddress: address, remotePort: port } = socket;
-  const user = caller && `${caller.role} (${caller.session?.label ?? caller.by})`;
+  const { address, port } = caller?.client ?? { address: socket.remoteAddress, port: socket.remotePort };
+  const user = caller && `${caller.role} (${caller.name ?? caller.session?.label ?? caller.by})`;
   return { method, target: url.replace(/([?&]code=)[^&]*/, '$1…'), status, address, port, user };
 }
 

@@ -1,3 +1,4 @@
 export type * from './contract.ts';
+export { ConsoleDoor } from './door/consoleDoor.ts';
 export { startAdmin, type Admin, type AdminOptions } from './start.ts';
 export { findOperatorSecret, readSecret, type TcpAddress } from './operatorSecret.ts';

@@ -15,10 +15,21 @@ export interface Answer {
 /** The proof that a request of a known caller carries. */
 export interface AdminCaller {
   readonly role: Role;
-  /** `owner`: the Unix socket of the gateway's user; `secret`: the operator's secret; `session`: a console. */
-  readonly by: 'owner' | 'secret' | 'session';
+  /**
+   * `owner`: the Unix socket of the gateway's user; `secret`: the operator's secret; `session`: a console;
+   * `gateway`: a console on a port of the data plane, whose caller the policies of the route have authenticated.
+   */
+  readonly by: 'owner' | 'secret' | 'session' | 'gateway';
   /** Set where the caller is a console. */
   readonly session?: ConsoleSession;
+  /** The name that the policies of the route have found. */
+  readonly name?: string;
+  /** The client, where the connection is that of the gateway. */
+  readonly client?: { readonly address: string; readonly port: number };
+  /** The end of the access, in milliseconds since the epoch. */
+  readonly until?: number;
+  /** The path that ends the login of the caller. */
+  readonly logoutPath?: string;
 }
 
 /** A request for a page. */

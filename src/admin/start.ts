@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../errorText.ts';
 import { isExposed, type ListenAddress } from '../model/index.ts';
 import type { SocketHandle } from '../proxy/index.ts';
@@ -5,15 +6,19 @@ import type { Logger, Metrics } from '../telemetry/index.ts';
 import { AdminAccess } from './access/adminAccess.ts';
 import { LinkFile } from './access/linkFile.ts';
 import { loginPages } from './access/loginPages.ts';
-import { serve } from './answer.ts';
+import { serve, type ServeOptions } from './answer.ts';
+import type { ApiOperation } from './api/operation.ts';
 import { apiOperations } from './api/operations.ts';
 import { loginUrl, type OwnAddress } from './api/sessionOperations.ts';
 import type { AdminViews } from './contract.ts';
-import { createConsole } from './console/index.ts';
+import { createConsole, type Console } from './console/index.ts';
+import type { ConsoleDoor } from './door/consoleDoor.ts';
+import { DoorAccess } from './door/doorAccess.ts';
 import { refusal } from './guard.ts';
 import { EventStreams } from './eventStream.ts';
 import { openServer, type OpenServer } from './listen.ts';
 import { keepOperatorSecret } from './operatorSecret.ts';
+import type { Page } from './page.ts';
 import { adminPages, readinessPages, statsPages } from './pages.ts';
 
 export interface AdminOptions {
@@ -27,6 +32,8 @@ export interface AdminOptions {
   readonly expose?: () => Promise<string>;
   /** The built files of the console; absent: the admin port has no console. */
   readonly consoleFolder?: URL;
+  /** The way of routes to the console. Its maker closes it. */
+  readonly door?: ConsoleDoor;
   /** Sockets of the program before this one, as its `handles` had them; where there was one, `openRest` is due. */
   readonly inherited?: Admin['handles'] | undefined;
   /** Shows the first link to the console to the operator; a file that only this user can read has it where absent. */
@@ -72,13 +79,6 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   /** This program removes the file of the secret at its end. */
   let ownsSecret = false;
   const files = options.consoleFolder === undefined ? undefined : createConsole(options.consoleFolder, log);
-  /** Requests of other sites get the refusal of the other pages. */
-  const withConsole =
-    (rest: Handler): Handler =>
-    async (request, response) => {
-      const own = files !== undefined && refusal(request, host) === undefined;
-      if (!own || !(await files.serve(request, response))) await rest(request, response);
-    };
   let link: LinkFile | undefined;
   const requests = metrics.counter('admin_requests_total', 'Requests to the admin port by page and status.', [
     'method',
@@ -91,19 +91,25 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   const ownAddress = (): OwnAddress => addressFor(addresses.admin);
   const operations = apiOperations({ views, streams, access, address: ownAddress });
   const logins = views.gateway === undefined ? [] : loginPages(access, () => ownAddress().port);
+  const common = {
+    log,
+    acted: views.acted?.bind(views),
+    count: (method: string, page: Page | undefined, status: number) =>
+      requests.add({
+        method: methods.has(method) ? method : 'other',
+        path: page?.path ?? 'other',
+        status: String(status),
+      }),
+  };
+  if (options.door !== undefined) serveDoor(options.door, files, operations, common);
   const pages: Readonly<Record<Purpose, Handler>> = {
     admin: withConsole(
+      files,
+      (request) => refusal(request, host),
       serve({
+        ...common,
         pages: adminPages(views, operations, logins),
-        log,
         admit: (request, page) => access.admit(request, page),
-        acted: views.acted?.bind(views),
-        count: (method, page, status) =>
-          requests.add({
-            method: methods.has(method) ? method : 'other',
-            path: page?.path ?? 'other',
-            status: String(status),
-          }),
       }),
     ),
     stats: serve({ pages: statsPages(options.expose ?? (() => metrics.expose()), metrics.contentType), log }),
@@ -202,6 +208,38 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
     close,
   };
 };
+
+/** Requests that `foreign` refuses get the refusal of the other pages. */
+const withConsole =
+  (
+    files: Console | undefined,
+    foreign: (request: IncomingMessage) => string | undefined,
+    rest: Handler,
+  ): Handler =>
+  async (request, response) => {
+    const own = files !== undefined && foreign(request) === undefined;
+    if (!own || !(await files.serve(request, response))) await rest(request, response);
+  };
+
+/** Serves the console and its API to routes. The pages of the operator's port stay there. */
+function serveDoor(
+  door: ConsoleDoor,
+  files: Console | undefined,
+  operations: readonly ApiOperation[],
+  common: Pick<ServeOptions, 'log' | 'acted' | 'count'>,
+): void {
+  const access = new DoorAccess(door.secret, common.log);
+  const handle = withConsole(
+    files,
+    (request) => access.refusal(request),
+    serve({
+      ...common,
+      pages: operations.map(({ page }) => page),
+      admit: (request, page) => access.admit(request, page),
+    }),
+  );
+  door.serve((request, response) => void handle(request, response));
+}
 
 /** A client can make up methods; series must stay few. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE']);

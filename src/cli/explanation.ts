@@ -162,6 +162,10 @@ function backendLines(backend: Backend, total: number): string[] {
     return [`backend ${scheme}://${atHost(backend)}${part}${atAddresses(backend)}`];
   }
   if (backend.kind === 'invalid') return [`refused (${backend.problem})${part}`];
+  if (backend.kind === 'console')
+    return [
+      `the console of this gateway${part}: ${backend.operators === undefined ? 'viewers only' : 'viewers, and operators by ui.operators'}`,
+    ];
   const traits = mcpTraits(backend);
   return [
     `backend MCP${part}${traits.length === 0 ? '' : `: ${traits.join('; ')}`}`,

@@ -34,6 +34,7 @@ export function checkReferences(document: unknown, report: Report): void {
     uniqueRoutes(raw, report);
     for (const route of raw) checkGatewayRefs(route, kind, gateways, report);
   }
+  checkConsole(field(top, 'ui'), routes, gateways, report);
   const mcp = field(top, 'mcp');
   if (mcp.value !== undefined) checkMcp(mcp, gateways, report);
   checkBackends(top, report);
@@ -272,6 +273,17 @@ function checkMcp(mcp: Node, gateways: Gateways, report: Report): void {
     if (refs.value !== undefined || gateways.size > 0) checkGatewayRefs(mcp, 'routes', gateways, report);
   } else if (refs.value !== undefined) report(port.path, 'key', 'expected either gateways or port, got both');
   checkRules(field(mcp, 'policies'), report);
+}
+
+/** The console is a route with a name of its own. */
+function checkConsole(ui: Node, routes: readonly Node[], gateways: Gateways, report: Report): void {
+  const refs = field(ui, 'gateways');
+  if (refs.value === undefined || (Array.isArray(refs.value) && refs.value.length === 0)) return;
+  checkGatewayRefs(ui, 'routes', gateways, report);
+  for (const route of routes) {
+    const { value, path } = field(route, 'name');
+    if (value === 'ui') report(path, 'value', 'the console of `ui.gateways` has this name');
+  }
 }
 
 function uniqueRoutes(routes: readonly Node[], report: Report): void {

@@ -4,7 +4,9 @@ import {
   reachableHostnames,
   sortedRules,
   type BackendTls,
+  type Bind,
   type HttpListener,
+  type Listener,
   type McpBackend,
   type Model,
   type PathMatch,
@@ -50,6 +52,9 @@ export function warningsOf(
       'set adminAddr: unix:/path, or off',
     );
 
+  for (const bind of model.binds)
+    for (const listener of bind.listeners)
+      if (model.process.trustedProxies === undefined) warnOfOpenConsole(bind, listener, warn);
   const served = new Set<Route>();
   const raw = new Set<TcpRoute | UdpRoute>();
   for (const listener of model.binds.flatMap((bind) => bind.listeners)) {
@@ -78,6 +83,18 @@ function hasChildren({ binds }: Model): boolean {
     .flatMap((listener) => ('routes' in listener ? listener.routes : []))
     .flatMap(({ backends }) => backends)
     .some((backend) => backend.kind === 'mcp' && !backend.targets.every(isOverNetwork));
+}
+
+/** The console changes what runs here, so its credentials must not be readable on the way. */
+function warnOfOpenConsole({ port, address = '::' }: Bind, listener: Listener, warn: Warn): void {
+  if (listener.protocol !== 'HTTP' || !isExposed({ kind: 'tcp', host: address, port })) return;
+  for (const { backends, place } of listener.routes)
+    if (backends.some(({ kind }) => kind === 'console'))
+      warn(
+        place,
+        'the console can be reached from other machines without TLS',
+        'add tls to the gateway, or name the proxies that end TLS in trustedProxies',
+      );
 }
 
 function warnOfListener(listener: HttpListener, warn: Warn): void {

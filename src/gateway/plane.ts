@@ -9,7 +9,7 @@ import {
 
 export interface PlaneOptions extends Pick<
   ProcessTreeOptions,
-  'workers' | 'log' | 'metrics' | 'secrets' | 'inherited'
+  'workers' | 'log' | 'metrics' | 'secrets' | 'inherited' | 'consoleDoor'
 > {
   readonly fixed: FixedSettings;
 }

@@ -1,6 +1,7 @@
 export type * from './model.ts';
 export type * from './describedApi.ts';
 export { accessFieldNames } from './accessFields.ts';
+export { withConsoleDoor } from './consoleRoutes.ts';
 export { defaults } from './defaults.ts';
 export { environmentVariable, secretVariables } from './environment.ts';
 export { joinEndpoints, type AddressLists } from './endpoints.ts';

@@ -163,7 +163,7 @@ export interface PolicyUse {
   readonly guarded?: true;
 }
 
-export type Backend = HttpBackend | McpBackend | InvalidBackend;
+export type Backend = HttpBackend | McpBackend | ConsoleBackend | InvalidBackend;
 
 interface BackendBase {
   /** Relative share of requests; 0 takes none. */
@@ -235,6 +235,15 @@ export interface UdpBackend extends BackendBase {
   readonly addresses?: readonly BackendAddress[];
   /** Key of the list that `addresses` is filled from. */
   readonly endpoints?: string;
+}
+
+/** The console and the admin API of this gateway, for callers whom the route has authenticated. */
+export interface ConsoleBackend extends BackendBase {
+  readonly kind: 'console';
+  /** Rules (the settings of `authorization`) that make a caller an operator; absent: every caller is a viewer. */
+  readonly operators?: unknown;
+  /** The path that ends the login of a caller, where a policy of the route has one. */
+  readonly logoutPath?: string;
 }
 
 /** Stands for a backend that does not exist: its share is refused, since nobody else may get it. */
@@ -502,10 +511,20 @@ export interface ProcessSettings {
   readonly trustedProxies?: readonly string[];
   /** The admin API may write the configuration file. */
   readonly consoleWrites?: true;
+  /** The way to the console, for routes that lead there. The main process adds it to models that have such a route. */
+  readonly consoleDoor?: ConsoleDoorAddress;
   readonly accessLog: 'json' | 'text' | 'none';
   /** Changes to the lines of the access log; absent: they have the fields that apply. */
   readonly accessFields?: AccessFields;
   readonly upstream: UpstreamSettings;
+}
+
+/** A socket of the main process that takes requests for the console. */
+export interface ConsoleDoorAddress {
+  /** The path of the socket. */
+  readonly path: string;
+  /** Proves that the gateway itself sends a request: every process of its user can connect. */
+  readonly secret: string;
 }
 
 /** Changes to the fields of the access log. */

@@ -35,6 +35,8 @@ export interface PolicyFacts {
   readonly forMcpOnly?: (settings: unknown) => string | undefined;
   /** Paths that it answers itself, where a request with such a path has found its route. */
   readonly ownPaths?: (settings: unknown) => readonly string[];
+  /** The path that ends the login of a caller. */
+  readonly logoutPath?: (settings: unknown) => string;
   /** It keeps state in cookies of its own, which no backend may get. */
   readonly ownCookies?: true;
   /** GatewayPolicies cannot hold it: a cluster has another object for it, or its author may not have so much power. */

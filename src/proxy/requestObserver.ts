@@ -32,7 +32,7 @@ export class RequestObserver {
 
   /** Looks at a request that is about to end. Never throws. */
   observe(exchange: LiveExchange): void {
-    if (exchange.relayed || (!this.watched && !isRefused(exchange))) return;
+    if (exchange.relayed || (!isRefused(exchange) && (!this.watched || isOwn(exchange)))) return;
     if (!this.hasRoom()) {
       this.dropped.add({}, 1);
       return;
@@ -58,6 +58,9 @@ export class RequestObserver {
     return this.made <= (this.watched ? most.watched : most.refusals);
   }
 }
+
+/** A console that shows requests makes more of them. */
+const isOwn = ({ route }: LiveExchange): boolean => route?.of?.backends[0]?.kind === 'console';
 
 /** Requests that the gateway refused, or that failed. */
 const isRefused = ({ error, decidedBy, status }: LiveExchange): boolean =>

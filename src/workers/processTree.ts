@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { messageOf } from '../errorText.ts';
 import type { Decision, ExpressionResult, ExpressionTrial, TrialRequest } from '../proxy/index.ts';
-import { withoutRoutes, type AddressLists, type Model } from '../model/index.ts';
+import {
+  withConsoleDoor,
+  withoutRoutes,
+  type AddressLists,
+  type ConsoleDoorAddress,
+  type Model,
+} from '../model/index.ts';
 import {
   accessSink,
   addUp,
@@ -36,6 +42,8 @@ export interface ProcessTreeOptions {
   readonly log: RootLogger;
   readonly metrics: Metrics;
   readonly secrets: Secrets;
+  /** The way to the console, for models with a route that leads there. */
+  readonly consoleDoor?: (() => ConsoleDoorAddress) | undefined;
   /** Tests hurry. */
   readonly pace?: Partial<Pace>;
   /** The state from the program before this one. */
@@ -307,7 +315,7 @@ export class ProcessTree implements Plane {
 
   /** A model with everything that the workers need besides the file. */
   private completed(model: Model): Model {
-    return this.keys.sealing(this.sockets.marked(model));
+    return withConsoleDoor(this.keys.sealing(this.sockets.marked(model)), this.options.consoleDoor);
   }
 
   private startOf(of: Pick<Start, 'worker' | 'owner' | 'relayPath' | 'peers' | 'model'>): Start {

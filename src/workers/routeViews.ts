@@ -31,7 +31,9 @@ function viewsIn(listener: Listener, bind: string, port: number | undefined): re
       authentication: undefined,
       urls: [],
     }));
-  return listener.routes.map((route) => {
+  // The console does not show itself.
+  const shown = listener.routes.filter(({ backends }) => backends.every(({ kind }) => kind !== 'console'));
+  return shown.map((route) => {
     const path = route.matches.map(({ path: match }) => match).find(({ kind }) => kind !== 'regex')?.value;
     const hostnames = hostnamesOf(route, listener.hostname);
     return {
@@ -57,7 +59,7 @@ function targetsOf({ backends }: Route | TcpRoute): RouteView['targets'] {
   const all: readonly (Route | TcpRoute)['backends'][number][] = backends;
   return all.flatMap((backend): RouteView['targets'] => {
     if (backend.kind === 'mcp') return backend.targets.map(({ name, kind }) => ({ name, kind }));
-    if (backend.kind === 'invalid') return [];
+    if (backend.kind === 'invalid' || backend.kind === 'console') return [];
     return [{ name: `${backend.host}:${backend.port}`, kind: backend.kind }];
   });
 }

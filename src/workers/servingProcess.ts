@@ -3,7 +3,15 @@ import { Audit } from '../audit/index.ts';
 import { createKeySets } from '../auth/index.ts';
 import { version } from '../version.ts';
 import { McpRuntime } from '../mcp/index.ts';
-import { defaults, type AddressLists, type Bind, type FixedSettings, type Model } from '../model/index.ts';
+import {
+  defaults,
+  withConsoleDoor,
+  type AddressLists,
+  type Bind,
+  type ConsoleDoorAddress,
+  type FixedSettings,
+  type Model,
+} from '../model/index.ts';
 import { PinFolder, StoredPins, type PinStore } from '../pins/index.ts';
 import { CallsInProgress, LocalTokens, StoredTokens, type TokenStore } from '../policies/index.ts';
 import {
@@ -65,6 +73,8 @@ export interface ServingProcessOptions extends Pick<DataPlaneOptions, 'socketsFo
   readonly inherited?: PlaneInheritance | undefined;
   /** Set while another program serves on its ports. */
   readonly relieves?: boolean;
+  /** The way to the console, for models with a route that leads there. */
+  readonly consoleDoor?: (() => ConsoleDoorAddress) | undefined;
   /** No port is bound: every connection comes by `admit`. */
   readonly unbound?: boolean;
 }
@@ -198,9 +208,10 @@ export class ServingProcess implements Plane {
     return await this.dataPlane.prepare(model);
   }
 
-  async apply(model: Model): Promise<void> {
+  async apply(given: Model): Promise<void> {
     const { own, dataPlane } = this;
     await this.exportersReady();
+    const model = withConsoleDoor(given, this.options.consoleDoor);
     const opened = own?.sockets.open(model);
     let prepared: Prepared;
     try {

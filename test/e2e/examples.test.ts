@@ -492,6 +492,19 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     const checked = await fetch(`${url}/check`, { method: 'POST', headers, body });
     assert.equal(((await checked.json()) as { ok: boolean }).ok, true);
   },
+  'examples/admin/login.yaml': async ({ gateway, idp }) => {
+    for (const [user, role] of [
+      ['alice', 'operator'],
+      ['bob', 'viewer'],
+    ] as const) {
+      const browser = new LoginBrowser(gateway.url);
+      const callback = new URL(await logInAt(idp, await browser.begin('/ui/'), user));
+      assert.equal((await browser.open(`${callback.pathname}${callback.search}`)).status, 302);
+      const { status, body } = await browser.fetch('/api/v1/session');
+      assert.equal(status, 200, body);
+      assert.equal((JSON.parse(body) as { role: string }).role, role);
+    }
+  },
   'examples/policies/timeout.yaml': async ({ ask }) => {
     assert.equal(await statusOf(ask('/delay/0.1')), 200);
     assert.equal(await statusOf(ask('/delay/5')), 504);

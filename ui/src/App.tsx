@@ -56,7 +56,7 @@ function Frame({ session }: { session: Session }) {
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label="Pages">
         <Menu onChoose={close} />
-        <LogoutButton />
+        <LogoutButton session={session} />
       </AppShell.Navbar>
       <AppShell.Main>
         <Suspense fallback={<Loader size="sm" aria-label="Loading the page" />}>
@@ -94,13 +94,19 @@ function Menu({ onChoose }: { onChoose: () => void }) {
   );
 }
 
-function LogoutButton() {
+/** A login by a policy of the route ends at its own address, and a password stays in the browser. */
+function LogoutButton({ session: { by, logoutPath } }: { session: Session }) {
   const leave = async (): Promise<void> => {
+    if (logoutPath !== undefined) {
+      location.assign(logoutPath);
+      return;
+    }
     await ask('session', { method: 'DELETE' });
     queryClient.clear();
     await queryClient.resetQueries();
     location.assign('/ui/');
   };
+  if (by === 'gateway' && logoutPath === undefined) return null;
   return (
     <Button variant="subtle" size="compact-sm" onClick={() => void leave()}>
       End session

@@ -18,8 +18,11 @@ export function LoginPage() {
           </Note>
         )}
         <p>
-          The console opens with a link that works once. Run this command on the machine of the gateway, as
-          the user who runs the gateway, and open the link that it prints.
+          If a login of the gateway protects the console, <a href="/ui/">open the console again</a> to log in.
+        </p>
+        <p>
+          On the admin port, the console opens with a link that works once. Run this command on the machine of
+          the gateway, as the user who runs the gateway, and open the link that it prints.
         </p>
         <CopyText text="portcullis console" label="the command" />
       </Stack>

@@ -47,9 +47,15 @@ export class AdminAccess {
     if (wanted === 'login' || wanted === 'public' || wanted === 'anyone') return { caller };
     if (caller === undefined) return this.refused(request, path, 401, this.ruleFor(method, path));
     if (wanted === 'owner' && caller.by === 'session')
-      return this.refused(request, path, 403, 'a console may not do this: use the portcullis command');
+      return this.refused(
+        request,
+        path,
+        403,
+        'a console may not do this: use the portcullis command',
+        caller,
+      );
     if (wanted !== 'viewer' && caller.role !== 'operator')
-      return this.refused(request, path, 403, 'this needs the role operator');
+      return this.refused(request, path, 403, 'this needs the role operator', caller);
     if (caller.by === 'session' && !reading.has(method)) {
       const token = request.headers[writeHeader];
       if (typeof token !== 'string' || !isSame(token, caller.session?.writeToken ?? ''))
@@ -58,6 +64,7 @@ export class AdminAccess {
           path,
           403,
           `the header ${writeHeader} must have the token of the session`,
+          caller,
         );
     }
     return { caller };
@@ -92,9 +99,10 @@ export class AdminAccess {
     path: string,
     status: number,
     rule: string,
-  ): { readonly refused: ReturnType<typeof failure> } {
+    caller?: AdminCaller,
+  ): Admission {
     this.options.log.warn('Admin request refused', { method, path, rule });
     const headers = status === 401 ? { 'www-authenticate': 'Bearer realm="portcullis admin"' } : {};
-    return { refused: { ...failure(path, status, rule), headers } };
+    return { refused: { ...failure(path, status, rule), headers }, caller };
   }
 }

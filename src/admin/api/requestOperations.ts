@@ -20,7 +20,7 @@ export const requestOperations = (
     access: 'viewer',
     parameters: { filter: 'CEL expression about a record, such as `response.code == 403`.' },
     refusals: { 503: 'too many event streams are open' },
-    run: ({ query, caller: { session } }) => {
+    run: ({ query, caller: { by, session, until } }) => {
       const filter = query.get('filter') ?? undefined;
       if (streams.isFull) throw new ApiProblem(503, 'too many event streams are open');
       try {
@@ -29,7 +29,10 @@ export const requestOperations = (
       } catch (error) {
         throw new ApiProblem(400, `filter: ${messageOf(error)}`);
       }
-      const isAllowed = () => session === undefined || access.sessions.isOpen(session);
+      const isAllowed = () =>
+        by === 'gateway'
+          ? until === undefined || Date.now() < until
+          : session === undefined || access.sessions.isOpen(session);
       return {
         status: 200,
         body: '',

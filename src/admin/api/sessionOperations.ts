@@ -44,6 +44,8 @@ export const sessionOperations = (
         canWrite: whyReadOnly === undefined,
         ...(whyReadOnly !== undefined && { whyReadOnly }),
         writeToken: caller.session?.writeToken ?? '',
+        by: caller.by,
+        ...(caller.logoutPath !== undefined && { logoutPath: caller.logoutPath }),
       };
     },
   }),
@@ -52,7 +54,15 @@ export const sessionOperations = (
     path: '/api/v1/session',
     about: 'ends the session of the caller',
     access: 'viewer',
+    refusals: { 409: 'a policy of the route has logged the caller in' },
     run: ({ caller }) => {
+      if (caller.by === 'gateway')
+        throw new ApiProblem(
+          409,
+          caller.logoutPath === undefined
+            ? 'the caller sends its credential with each request'
+            : `the login ends at ${caller.logoutPath}`,
+        );
       if (caller.session !== undefined) access.sessions.end(caller.session);
       streams.review();
       return { 'set-cookie': endedCookie(address().port) };

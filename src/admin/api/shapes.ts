@@ -15,6 +15,11 @@ export const session = z.object({
   writeToken: z.string().meta({
     description: 'Value of the header x-portcullis-write. Empty where the caller has no session.',
   }),
+  by: z.enum(['owner', 'secret', 'session', 'gateway']).meta({
+    description:
+      'The proof of the caller: the Unix socket, the secret, a link, or a policy of the route to the console.',
+  }),
+  logoutPath: z.string().optional().meta({ description: 'The path that ends the login of the caller.' }),
 });
 
 export const loginLink = z.object({

@@ -19,6 +19,7 @@ import { buildTcpRoute, buildUdpRoute } from './rawRoute.ts';
 import { buildPolicies } from './policies.ts';
 import { buildRoute, names } from './route.ts';
 import { buildProtocol, buildServerTls } from './serverTls.ts';
+import { buildConsoleRoute } from './ui.ts';
 
 /** The low-level form: everything that a port serves stands below it. */
 export function buildBind(settings: BindSettings, index: number, around: Surroundings): Bind {
@@ -144,6 +145,9 @@ export function buildAttachments(document: DocumentSettings, around: Surrounding
       gateways: gatewayNames(document.mcp.gateways),
       route: buildMcpRoute(document.mcp, around),
     });
+  const { ui } = document;
+  if (ui?.gateways !== undefined && ui.gateways.length > 0)
+    routes.push({ gateways: gatewayNames(ui.gateways), route: buildConsoleRoute(ui, around) });
   return {
     routes,
     tcpRoutes: all('tcpRoutes', 'tcpRoute', document.tcpRoutes, buildTcpRoute),

@@ -8,6 +8,7 @@ import { proxyProtocol } from './proxyProtocol.ts';
 import { attachedTcpRoute, attachedUdpRoute, tcpRoute, udpRoute } from './rawRoute.ts';
 import { attachedRoute, gatewayRefs, namedBackend, route } from './route.ts';
 import { serverTls } from './serverTls.ts';
+import { ui } from './ui.ts';
 
 const listenerHost = hostname
   .optional()
@@ -133,9 +134,12 @@ export const documentSchema = fields(
       .optional()
       .describe('Routes that attach to gateways of protocol UDP.'),
     mcp: simpleMcp.optional().describe('MCP servers, served at /mcp over Streamable HTTP.'),
+    ui: ui
+      .optional()
+      .describe('The console. It is on the admin port, and on the gateways that are named here.'),
     backends: z.array(namedBackend).optional().describe('Backends that several routes can refer to by name.'),
   },
-  ['policies', 'workloads', 'services', 'routeGroups', 'llm', 'ui'],
+  ['policies', 'workloads', 'services', 'routeGroups', 'llm'],
 ).describe('Configuration of Portcullis.');
 
 export type DocumentSettings = z.output<typeof documentSchema>;

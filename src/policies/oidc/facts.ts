@@ -154,6 +154,7 @@ export const oidcFacts = {
     const { redirectURI } = settings as OidcSettings;
     return [callbackPath(redirectURI), logoutPath(redirectURI)];
   },
+  logoutPath: (settings) => logoutPath((settings as OidcSettings).redirectURI),
   // The gateway would send its requests, and the browsers of users, to addresses that a tenant has named.
   fileOnly: true,
 } as const satisfies PolicyFacts;

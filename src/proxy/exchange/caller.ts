@@ -92,7 +92,7 @@ function rulesBasisOf(
 }
 
 /** Everything that was proven about the caller; undefined for an anonymous one. */
-function principalOf({ identity, token, user, apiKey }: LiveExchange): string | undefined {
+export function principalOf({ identity, token, user, apiKey }: LiveExchange): string | undefined {
   const holder = identity === undefined ? undefined : holderOf(identity, token);
   if (user === undefined && apiKey === undefined) return holder;
   return JSON.stringify([holder ?? null, user ?? null, apiKey?.id ?? null]);

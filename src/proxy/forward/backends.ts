@@ -14,6 +14,7 @@ import { hashOf, targetOf, type Destination } from '../../upstream/index.ts';
 import { withSteps } from './backendSteps.ts';
 import type { BackendTools } from './backendTools.ts';
 import { callerOf } from '../exchange/caller.ts';
+import { compileConsole } from './consoleForward.ts';
 import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward } from './forward.ts';
@@ -61,6 +62,8 @@ export function compileBackends(
         ),
       };
     if (backend.kind === 'invalid') return { backend, ...compileInvalid(backend) };
+    if (backend.kind === 'console')
+      return { backend, destination: undefined, serve: compileConsole(backend, settings.consoleDoor) };
     const own = backend.mirrors ?? [];
     const plan = own.length === 0 ? common : compilePlan(forwarding, settings, tools, [...mirrors, ...own]);
     const { destination, serve } = compileHttp(backend, settings, tools, plan);
