@@ -10,5 +10,5 @@ export { relayLines } from './relay.ts';
 export { makeNonBlockingAgain } from './nonBlocking.ts';
 export { LogThrottle, ThrottledLog } from './throttledLog.ts';
 export { timestamp } from './timestamp.ts';
-export { parseTraceparent } from './traceparent.ts';
+export { parseTraceparent, type TraceContext } from './traceparent.ts';
 export { Sink, type Destination } from './sink.ts';

@@ -7,8 +7,13 @@ import { evaluate } from './evaluate.ts';
 /** A share from 0 to 1, or true or false, or an expression that comes to one of them. */
 export type SamplingSetting = string | number | boolean;
 
-/** Decides whether a request is traced. */
-export type Sampling = (exchange: Exchange) => boolean;
+/** Says which share of the requests that are alike is traced. */
+export interface Sampling {
+  /** No request has a greater share. */
+  readonly most: number;
+  /** From 0 to 1. */
+  shareOf(exchange: Exchange): number;
+}
 
 /**
  * Compiles a setting of sampling. A request for which its expression fails is not traced.
@@ -16,25 +21,21 @@ export type Sampling = (exchange: Exchange) => boolean;
  * @throws Error for an expression that does not compile
  */
 export function compileSampling(setting: SamplingSetting, name: string): Sampling {
-  if (typeof setting === 'boolean') return () => setting;
-  const share = typeof setting === 'number' ? setting : shareOf(setting);
-  if (share !== undefined) return () => drawn(share);
+  const share = typeof setting === 'string' ? shareOf(setting) : Number(setting);
+  if (share !== undefined) return { most: share, shareOf: () => share };
   const program = compile(String(setting), requestAttributes);
   if (isProblem(program)) throw new Error(program.message);
-  return byProgram(program, name);
+  return { most: 1, shareOf: byProgram(program, name) };
 }
 
 /** The share that a text says; undefined for an expression. */
 export const shareOf = (text: string): number | undefined =>
   /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
 
-function byProgram(program: Program, name: string): Sampling {
+function byProgram(program: Program, name: string): Sampling['shareOf'] {
   const contextOf = contextFor([program]);
   return (exchange) => {
     const value = evaluate(program, contextOf(exchange), exchange, name);
-    if (typeof value === 'boolean') return value;
-    return drawn(celNumber(value) ?? 0);
+    return typeof value === 'boolean' ? Number(value) : (celNumber(value) ?? 0);
   };
 }
-
-const drawn = (share: number): boolean => share >= 1 || (share > 0 && Math.random() < share);

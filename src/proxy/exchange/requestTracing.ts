@@ -7,7 +7,7 @@ import {
   type Sampling,
 } from '../../policies/index.ts';
 import type { TracingSettings } from '../../model/index.ts';
-import { parseTraceparent } from '../../telemetry/index.ts';
+import { parseTraceparent, type TraceContext } from '../../telemetry/index.ts';
 import type { OpenSpan, SpanAttributes, SpanGroup, Spans } from '../../tracing/index.ts';
 import type { CompiledRule } from '../routing/router.ts';
 import { computedFields } from './endedFields.ts';
@@ -21,6 +21,8 @@ export class RequestTracing implements ExchangeTracing {
   private readonly spans: Spans;
   private readonly random: Sampling;
   private readonly client: Sampling;
+  /** No request is traced with a greater share. */
+  private readonly most: number;
   private readonly record: CompiledRecord | undefined;
   private readonly removed: ReadonlySet<string>;
   /** The spans of requests that a filter has not judged yet; absent: there is no filter. */
@@ -32,6 +34,7 @@ export class RequestTracing implements ExchangeTracing {
     if (filter !== undefined) this.groups = new WeakMap();
     this.random = compileSampling(randomSampling, 'tracing.randomSampling');
     this.client = compileSampling(clientSampling, 'tracing.clientSampling');
+    this.most = Math.max(this.random.most, this.client.most);
     if (add !== undefined || filter !== undefined)
       this.record = compileRecord(
         { ...(add && { add }), ...(filter !== undefined && { filter }) },
@@ -48,8 +51,11 @@ export class RequestTracing implements ExchangeTracing {
   /** A request begins: it gets a span where it is sampled. */
   begin(exchange: LiveExchange): void {
     if (exchange.trial !== undefined) return;
+    const draw = Math.random();
+    // At a small share, this spares most requests the reading of their traceparent.
+    if (draw >= this.most) return;
     const parent = remoteOf(exchange);
-    if (!this.samples(exchange, parent)) return;
+    if (!this.samples(exchange, parent, draw)) return;
     exchange.span = { server: this.server(exchange, parent), upstream: undefined };
   }
 
@@ -82,7 +88,8 @@ export class RequestTracing implements ExchangeTracing {
   call(exchange: LiveExchange, call: TracedCall): CallSpan | undefined {
     const given = call.parent === undefined ? undefined : parseTraceparent(call.parent);
     const server = exchange.span?.server.place;
-    if (server === undefined && (given === undefined || !this.samples(exchange, given))) return undefined;
+    if (server === undefined && (given === undefined || !this.samples(exchange, given, Math.random())))
+      return undefined;
     const { method, item, target, id } = call;
     const span = this.spans.begin({
       name: item === undefined ? method : `${method} ${item.name}`,
@@ -144,12 +151,14 @@ export class RequestTracing implements ExchangeTracing {
     server.end(status === 0 ? (error ?? 'client_left') : failure(status, 500));
   }
 
-  private samples(exchange: LiveExchange, parent: { readonly sampled: boolean } | undefined): boolean {
-    if (parent === undefined) return this.random(exchange);
-    return parent.sampled && this.client(exchange);
+  /** @param draw from 0 to below 1, at random */
+  private samples(exchange: LiveExchange, parent: TraceContext | undefined, draw: number): boolean {
+    if (parent?.sampled === false) return false;
+    const { shareOf } = parent === undefined ? this.random : this.client;
+    return draw < shareOf(exchange);
   }
 
-  private server(exchange: LiveExchange, parent: ReturnType<typeof remoteOf>): OpenSpan {
+  private server(exchange: LiveExchange, parent: TraceContext | undefined): OpenSpan {
     const { method, scheme, host, localPort, remoteAddress, path, version } = exchange;
     return this.spans.begin({
       name: methodName(method),
