@@ -276,6 +276,7 @@ class Assembly implements Gateway {
         model: () => intake.model,
         audit: this.audit,
         config: this.configViews(plane, intake),
+        isShared: this.stream !== undefined,
       }),
       logLevel: () => this.log.level,
       setLogLevel: (level) => plane.setLogLevel(level),

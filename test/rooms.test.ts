@@ -54,12 +54,16 @@ const rows: Readonly<Record<string, Row>> = {
     uses: ['model', 'regex', 'telemetry', 'files', 'schema', 'config', 'stream'],
     files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
   },
+  login: { uses: ['schema', 'auth'], types: ['admin'] },
   workers: {
     uses: ['model', 'auth', 'audit', 'tracing', 'mcp', 'policies', 'proxy', 'telemetry', 'store', 'pins'],
     files: ['policies/localRateLimit/localTokens.ts'],
   },
   admin: { uses: ['model', 'http', 'telemetry'], types: ['proxy'] },
-  gateway: { uses: ['model', 'telemetry', 'audit', 'workers', 'mcp'], types: ['admin', 'config', 'stream'] },
+  gateway: {
+    uses: ['model', 'telemetry', 'audit', 'login', 'workers', 'mcp'],
+    types: ['admin', 'config', 'stream'],
+  },
 };
 /** What the table calls those files. */
 const openFiles: Readonly<Record<string, string>> = {

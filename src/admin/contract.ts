@@ -80,6 +80,7 @@ export interface GatewayViews {
    * @throws Error where the data plane gives no response
    */
   play(request: PlayRequest, signal: AbortSignal): Promise<PlayedRequest | PlayRefusal>;
+  readonly logins: LoginViews;
 }
 
 /** A request of the operator for a route of the configuration. */
@@ -106,6 +107,69 @@ export interface PlayedRequest {
 export interface PlayRefusal {
   readonly refusal: string;
   readonly status: number;
+}
+
+/** The logins of the playground: the gateway is an OAuth client towards the issuers of a route. */
+export interface LoginViews {
+  /** Takes all steps up to the page of the issuer. Never rejects. */
+  begin(request: LoginRequest): Promise<BegunLogin | PlayRefusal>;
+  /** Takes the parameters with which the issuer sent the browser back. @returns false for an unknown login */
+  returned(query: string): boolean;
+  /** @returns undefined where the owner has no such login */
+  stateOf(id: string, owner: string): LoginState | undefined;
+  /**
+   * Exchanges the code for a token, which ends the login.
+   * @returns undefined where the owner has no such login
+   */
+  redeem(id: string, owner: string): Promise<LoginToken | PlayRefusal | undefined>;
+  /** @returns false where the owner has no such login */
+  end(id: string, owner: string): boolean;
+}
+
+export interface LoginRequest {
+  /** Id of the route. */
+  readonly route: string;
+  /** The caller; nobody else sees the login. */
+  readonly owner: string;
+  /** The address of the callback, as the browser reaches it. */
+  readonly redirectUri: string;
+  /** One of the issuers of the route; the first one unless given. */
+  readonly issuer?: string;
+  /** A client that the issuer knows; the gateway registers one unless given. */
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  /** Those that the route names unless given. */
+  readonly scopes?: readonly string[];
+}
+
+/** A step of a login, for people. It holds no secret. */
+export interface LoginStep {
+  readonly step: 'resource' | 'server' | 'client' | 'authorization';
+  /** The address that was asked; absent where nothing was sent. */
+  readonly url?: string;
+  readonly value?: Readonly<Record<string, unknown>>;
+  /** A fault that does not end the login. */
+  readonly warning?: string;
+  /** The fault that ended the login. */
+  readonly problem?: string;
+}
+
+export interface BegunLogin {
+  readonly steps: readonly LoginStep[];
+  /** Absent where a step failed. */
+  readonly login?: { readonly id: string; readonly authorizeUrl: string; readonly expiresAt: number };
+}
+
+/** `waiting`: the browser has not come back yet. */
+export type LoginState = 'waiting' | 'returned';
+
+export interface LoginToken {
+  readonly accessToken: string;
+  /** Seconds; absent where the issuer did not say. */
+  readonly expiresIn?: number;
+  readonly scope?: string;
+  /** The issuer gave a refresh token, which the gateway dropped. */
+  readonly hasRefreshToken: boolean;
 }
 
 /** The configuration as it is written. */
@@ -204,6 +268,8 @@ export interface RouteView {
 export interface RouteLogin {
   /** The policy, such as `mcpAuthentication`. */
   readonly kind: string;
+  /** Requests carry a token of one of the issuers. */
+  readonly byToken: boolean;
   readonly issuers: readonly string[];
   readonly audiences: readonly string[];
   /** Scopes that the metadata of the route names. */

@@ -58,6 +58,8 @@ export interface Page {
   /** For the index. */
   readonly about: string;
   readonly access: Access;
+  /** Links and redirects of other sites may lead a browser here. */
+  readonly fromOtherSites?: true;
   /** A POST that changes nothing. */
   readonly readsOnly?: true;
   /** Bytes of a body that the page takes; other pages read none. */

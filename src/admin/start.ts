@@ -5,9 +5,9 @@ import type { SocketHandle } from '../proxy/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { AdminAccess } from './access/adminAccess.ts';
 import { LinkFile } from './access/linkFile.ts';
+import { callbackPage } from './access/callbackPage.ts';
 import { loginPages } from './access/loginPages.ts';
 import { serve, type ServeOptions } from './answer.ts';
-import type { ApiOperation } from './api/operation.ts';
 import { apiOperations } from './api/operations.ts';
 import { loginUrl, type OwnAddress } from './api/sessionOperations.ts';
 import type { AdminViews } from './contract.ts';
@@ -90,7 +90,9 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
   ]);
   const ownAddress = (): OwnAddress => addressFor(addresses.admin);
   const operations = apiOperations({ views, streams, access, address: ownAddress });
-  const logins = views.gateway === undefined ? [] : loginPages(access, () => ownAddress().port);
+  const callback = views.gateway === undefined ? [] : [callbackPage(views.gateway.logins)];
+  const logins =
+    views.gateway === undefined ? [] : [...loginPages(access, () => ownAddress().port), ...callback];
   const common = {
     log,
     acted: views.acted?.bind(views),
@@ -101,7 +103,8 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
         status: String(status),
       }),
   };
-  if (options.door !== undefined) serveDoor(options.door, files, operations, common);
+  if (options.door !== undefined)
+    serveDoor(options.door, files, [...operations.map(({ page }) => page), ...callback], common);
   const pages: Readonly<Record<Purpose, Handler>> = {
     admin: withConsole(
       files,
@@ -225,7 +228,7 @@ const withConsole =
 function serveDoor(
   door: ConsoleDoor,
   files: Console | undefined,
-  operations: readonly ApiOperation[],
+  pages: readonly Page[],
   common: Pick<ServeOptions, 'log' | 'acted' | 'count'>,
 ): void {
   const access = new DoorAccess(door.secret, common.log);
@@ -234,7 +237,7 @@ function serveDoor(
     (request) => access.refusal(request),
     serve({
       ...common,
-      pages: operations.map(({ page }) => page),
+      pages,
       admit: (request, page) => access.admit(request, page),
     }),
   );

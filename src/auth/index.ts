@@ -1,7 +1,11 @@
 export type * from './contract.ts';
 export { algorithmNames } from './algorithms.ts';
+export { bodyWithin } from './bodyWithin.ts';
+export { boundedFetch } from './boundedFetch.ts';
 export { bearerChallenge, type Challenge } from './challenge.ts';
 export { createIssuerMetadata, type IssuerMetadata, type IssuerMetadataOptions } from './issuerMetadata.ts';
+export { metadataAt, metadataUrls } from './issuerMetadata.ts';
+export { clientAuthentication, providerMessage } from './oauthClient.ts';
 export { createKeySets, type KeySetsOptions } from './keySets.ts';
 export { resourceMetadata, type ResourceMetadata } from './resourceMetadata.ts';
 export type { TokenReason } from './tokenReason.ts';

@@ -1,4 +1,5 @@
 import type { GatewayViews } from '../admin/index.ts';
+import { GuidedLogins } from '../login/index.ts';
 import { inOrder, type Audit } from '../audit/index.ts';
 import type { Model } from '../model/index.ts';
 import { routeViews, type Plane } from '../workers/index.ts';
@@ -10,26 +11,31 @@ export interface GatewayViewsOptions {
   readonly model: () => Model | undefined;
   readonly audit: Audit | undefined;
   readonly config: GatewayViews['config'];
+  /** Others than the operator write parts of the configuration. */
+  readonly isShared: boolean;
 }
 
 /** The views of a gateway that serves. */
-export function gatewayViews({ plane, model, audit, config }: GatewayViewsOptions): GatewayViews {
+export function gatewayViews({ plane, model, audit, config, isShared }: GatewayViewsOptions): GatewayViews {
   const rates = new RequestRates();
+  const routes: GatewayViews['routes'] = () => {
+    const used = model();
+    return used === undefined ? [] : routeViews(used, plane.ports);
+  };
+  const playRequest: GatewayViews['play'] = async (request, signal) => {
+    const used = model();
+    if (used === undefined) return { status: 503, refusal: 'no configuration is in use yet' };
+    return await play(request, used, plane, signal);
+  };
   return {
     startedAt: Date.now(),
     rates: async () => rates.of(await plane.counts()),
-    routes: () => {
-      const used = model();
-      return used === undefined ? [] : routeViews(used, plane.ports);
-    },
+    routes,
     endSession: (label) => plane.endSession(label),
     auditLines: async (limit) =>
       audit && inOrder([...audit.lastLines, ...(await plane.auditLines())]).slice(-limit),
     config,
-    play: async (request, signal) => {
-      const used = model();
-      if (used === undefined) return { status: 503, refusal: 'no configuration is in use yet' };
-      return await play(request, used, plane, signal);
-    },
+    play: playRequest,
+    logins: new GuidedLogins({ routes, play: playRequest, isShared }),
   };
 }

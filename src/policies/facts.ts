@@ -24,7 +24,7 @@ import { sessionPersistenceFacts } from './sessionPersistence/facts.ts';
 import { timeoutFacts } from './timeout/facts.ts';
 import { urlRewriteFacts } from './urlRewrite/facts.ts';
 import { maskedNames } from '../schema/index.ts';
-import type { ClusterForm, PolicyFacts, PolicyLogins, PolicyPlace } from './policyFacts.ts';
+import type { ClusterForm, PolicyFacts, PolicyLogin, PolicyPlace } from './policyFacts.ts';
 import type { PolicyUse } from '../model/index.ts';
 import { ruleDecisions, type RuleDecision } from './rules/decisions.ts';
 import type { Rule } from './rules/schema.ts';
@@ -200,13 +200,13 @@ export const maskedSettings: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 export const allSchemas: readonly z.ZodType[] = Array.from(rows.values(), ({ schema }) => schema);
 
 /** The credential that a policy asks callers for, and where to get it; undefined for a policy that asks for none. */
-export function loginOf({
-  name,
-  settings,
-}: PolicyUse): (PolicyLogins & { readonly kind: string }) | undefined {
+export function loginOf({ name, settings }: PolicyUse): PolicyLogin | undefined {
   const { logins, asksFor } = factsOf(name) ?? {};
-  if (logins !== undefined) return { kind: name, ...logins(settings) };
-  return asksFor === undefined ? undefined : { kind: name, issuers: [], audiences: [], clientScopes: [] };
+  const byToken = asksFor === 'token';
+  if (logins !== undefined) return { kind: name, byToken, ...logins(settings) };
+  return asksFor === undefined
+    ? undefined
+    : { kind: name, byToken, issuers: [], audiences: [], clientScopes: [] };
 }
 
 /** The authorization rules that a policy is, or holds as a member. */

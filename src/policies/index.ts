@@ -73,7 +73,7 @@ export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { hideCookies } from './oidc/index.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
-export type { PolicyLogins } from './policyFacts.ts';
+export type { PolicyLogin } from './policyFacts.ts';
 export {
   keepsCookies,
   loginOf,

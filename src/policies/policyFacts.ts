@@ -60,6 +60,14 @@ export interface PolicyLogins {
   readonly clientScopes: readonly string[];
 }
 
+/** The credential that a policy asks callers for. */
+export interface PolicyLogin extends PolicyLogins {
+  /** The policy. */
+  readonly kind: string;
+  /** Requests carry a token of an issuer. */
+  readonly byToken: boolean;
+}
+
 /** A rule of a CRD in CEL (`x-kubernetes-validations`), for what the schema checks by code. */
 export interface CrdRule {
   readonly rule: string;

@@ -1,7 +1,7 @@
 import type { KeySetView } from '../auth/contract.ts';
 import type { McpView } from '../mcp/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
-import type { PolicyLogins } from '../policies/index.ts';
+import type { PolicyLogin } from '../policies/index.ts';
 import type {
   BindView,
   DataPlane,
@@ -149,7 +149,7 @@ export interface RouteView {
   /** Keys of the backends, as sessions have them. */
   readonly backends: readonly string[];
   /** The credential that it asks callers for. */
-  readonly authentication: (PolicyLogins & { readonly kind: string }) | undefined;
+  readonly authentication: PolicyLogin | undefined;
   /** Addresses for a client on this machine. */
   readonly urls: readonly string[];
 }

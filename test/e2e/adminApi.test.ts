@@ -136,7 +136,8 @@ for (const workers of [1, 2])
     let checked = 0;
     for (const [path, operations] of Object.entries(document.paths)) {
       const isStream = operations['get']?.responses['200']?.content?.['text/event-stream'] !== undefined;
-      if (operations['get'] === undefined || isStream) continue;
+      // Pages about one object need its id.
+      if (operations['get'] === undefined || isStream || path.includes('{')) continue;
       const answer = await operator('GET', path);
       assert.equal(answer.status, 200, path);
       checkAnswer(document, 'GET', path, answer);
@@ -308,6 +309,7 @@ test('routes show their addresses, targets and logins', async () => {
   });
   assert.deepEqual(issued?.['authentication'], {
     kind: 'jwtAuth',
+    byToken: true,
     issuers: ['https://login.example.com'],
     audiences: ['api'],
     clientScopes: [],

@@ -1,8 +1,9 @@
 /** The admin port serves the console: its files, its policy, its size, and the work that people do in it. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -348,7 +349,7 @@ test(
     // The rules hide the tool from a user of no group.
     await token.fill(stage.tokens.bob);
     await page.getByRole('button', { name: 'Open a new session' }).click();
-    await until('the tools of bob', async () => (await tools.locator('option').count()) === 1);
+    await until('the tools of bob', async () => (await tools.locator('option').count()) === 2);
 
     await page.getByLabel('Route').selectOption({ index: 1 });
     await page.getByLabel('Headers').fill('x-who: eve');
@@ -368,6 +369,123 @@ test(
     assert.deepEqual(console.offences, []);
   },
 );
+
+/** Logs a user in at the issuer, in another tab, as the playground leads there. */
+async function logIn(page: Page, user: string): Promise<void> {
+  const begin = page.getByRole('button', { name: 'Begin the login' });
+  if (!(await begin.isVisible())) await page.getByText('Log in at the issuer').click();
+  await begin.click();
+  const link = page.getByRole('link', { name: /^Go to localhost:/ });
+  const [tab] = await Promise.all([page.context().waitForEvent('page'), link.click()]);
+  await tab.getByRole('button', { name: new RegExp(`^${user}`) }).click();
+  await tab.getByText('Close this tab, and go back to the console.').waitFor();
+  await tab.close();
+  await page.getByText(/^Token received/).waitFor();
+  // The issuer remembers its user.
+  await page.context().clearCookies({ domain: 'localhost' });
+}
+
+test(
+  'a user logs in at the issuer and calls a tool; the denied call of another is in Traffic with its rule, and is replayed',
+  journey,
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    await using stage = await startConsoleStage({
+      audit: { sink: { file: { path: join(folder, 'audit.jsonl') } }, arguments: 'full' },
+    });
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    await open('Playground');
+    await logIn(page, 'alice');
+    const steps = page.getByRole('list', { name: 'Steps of the login' });
+    for (const rfc of ['9728', '8414', '7591', '7636']) await steps.getByText(`(RFC ${rfc})`).waitFor();
+    await page.getByRole('list', { name: 'Header and claims' }).getByText(group).waitFor();
+    assert.deepEqual(await console.findings(), []);
+    await page.getByRole('button', { name: 'Open a session' }).click();
+    const tools = page.getByLabel('Choose a tool');
+    await tools.selectOption('echo');
+    await page.getByRole('textbox', { name: 'message' }).fill('hello');
+    await page.getByRole('button', { name: 'Call echo' }).click();
+    await page.getByRole('region', { name: 'Result' }).getByText('Echo: hello', { exact: true }).waitFor();
+
+    await logIn(page, 'bob');
+    await page.getByRole('button', { name: 'Open a new session' }).click();
+    await tools.selectOption({ label: 'a tool that the route does not list' });
+    await page.getByLabel('Name of the tool').fill('echo');
+    await page.getByLabel('Arguments').fill('{"message": "let me in"}');
+    await page.getByRole('button', { name: 'Call echo' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/The tool failed/)
+      .waitFor();
+
+    await open('Traffic');
+    const denied = page.getByRole('row', { name: /denied.*tools\/call echo.*bob/ });
+    await denied.getByRole('button').click();
+    const drawer = page.getByRole('dialog', { name: 'Why' });
+    await drawer.getByText('users of tools may echo').first().waitFor();
+    await drawer.getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('The form has the recorded values.').waitFor();
+    await page.getByLabel('Token').fill(stage.tokens.alice);
+    await page.getByRole('button', { name: 'Open a session' }).click();
+    assert.equal(await tools.inputValue(), 'echo');
+    await page.getByRole('button', { name: 'Call echo' }).click();
+    await page
+      .getByRole('region', { name: 'Result' })
+      .getByText('Echo: let me in', { exact: true })
+      .waitFor();
+    assert.deepEqual(console.offences, []);
+    const token = await page.getByLabel('Token').inputValue();
+    assert.ok(!stage.gateway.log().includes(token));
+  },
+);
+
+test('a person answers the questions of a server, in both eras of MCP', journey, async () => {
+  await using stage = await startConsoleStage();
+  await using console = await openConsole(stage.gateway);
+  const { page, open } = console;
+  await open('Playground');
+  await page.getByLabel('Token').fill(stage.tokens.alice);
+  const question = page.getByRole('region', { name: /^Question/ });
+  const tools = page.getByLabel('Choose a tool');
+  const result = page.getByRole('region', { name: 'Result' });
+  for (const revision of ['2025-11-25', '2026-07-28']) {
+    await page.getByLabel('Revision of MCP').selectOption(revision);
+    await page.getByRole('button', { name: /^Open a (?:new )?session$/ }).click();
+    await tools.selectOption('trigger-elicitation-request');
+    await page.getByRole('button', { name: 'Call trigger-elicitation-request' }).click();
+    await question.getByRole('textbox', { name: 'name', exact: true }).fill('Ada');
+    await question.getByRole('combobox', { name: 'check' }).selectOption('true');
+    if (revision === '2025-11-25') assert.deepEqual(await console.findings(), []);
+    await question.getByRole('button', { name: 'Send the answer' }).click();
+    await result
+      .getByText(/Name: Ada/)
+      .first()
+      .waitFor();
+    assert.equal(await question.count(), 0);
+
+    await page.getByRole('button', { name: 'Call trigger-elicitation-request' }).click();
+    await question.getByRole('button', { name: 'Decline' }).click();
+    await result
+      .getByText(/declined/)
+      .first()
+      .waitFor();
+
+    await tools.selectOption('trigger-sampling-request');
+    await page.getByRole('textbox', { name: 'prompt' }).fill('a rhyme');
+    await page.getByRole('button', { name: 'Call trigger-sampling-request' }).click();
+    await question.getByText(/context: a rhyme/).waitFor();
+    await question.getByLabel('Answer in place of the model').fill('no rhyme today');
+    await question.getByRole('button', { name: 'Send the answer' }).click();
+    await result
+      .getByText(/no rhyme today/)
+      .first()
+      .waitFor();
+  }
+  assert.deepEqual(console.offences, []);
+  assert.deepEqual(await console.findings(), []);
+});
 
 test(
   'a request is explained, and a rule shows its effect for callers and tools before it is saved',

@@ -53,6 +53,8 @@ binds:
             allow: has(mcp.prompt) || has(mcp.resource)
           - name: users of tools may echo
             allow: 'mcp.tool.name == "echo" && "${group}" in jwt.groups'
+          - name: users of tools may answer questions
+            allow: 'mcp.tool.name.startsWith("trigger-") && "${group}" in jwt.groups'
       backends: [{ mcp: { targets: [{ name: everything, stdio: ${inline(server)} }] } }]
     - name: app
       policies:

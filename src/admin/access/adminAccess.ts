@@ -40,7 +40,7 @@ export class AdminAccess {
   admit(request: IncomingMessage, page: Page | undefined): Admission {
     const { method = '', url = '' } = request;
     const [path = ''] = url.split('?', 1);
-    const foreign = refusal(request, this.options.host);
+    const foreign = refusal(request, this.options.host, page?.fromOtherSites);
     if (foreign !== undefined) return this.refused(request, path, 403, foreign);
     const caller = this.callerOf(request);
     const wanted = this.wantedFor(method, page);

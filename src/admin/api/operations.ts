@@ -3,6 +3,7 @@ import type { AdminAccess } from '../access/adminAccess.ts';
 import type { AdminViews } from '../contract.ts';
 import type { EventStreams } from '../eventStream.ts';
 import { configOperations } from './configOperations.ts';
+import { loginOperations } from './loginOperations.ts';
 import { openApi } from './openApi.ts';
 import { operation, type ApiOperation } from './operation.ts';
 import { playgroundOperations } from './playgroundOperations.ts';
@@ -28,6 +29,7 @@ export function apiOperations({ views, streams, access, address }: ApiTools): re
     ...configOperations(views, gateway),
     ...requestOperations(requests, streams, access),
     ...playgroundOperations(gateway),
+    ...loginOperations(gateway.logins),
     operation({
       method: 'GET',
       path: '/api/v1/openapi.json',

@@ -139,6 +139,7 @@ export const routes = z.array(
     authentication: z
       .object({
         kind: z.string(),
+        byToken: z.boolean().meta({ description: 'Requests carry a token of one of the issuers.' }),
         issuers: z.array(z.string()),
         audiences: z.array(z.string()),
         clientScopes: z.array(z.string()),
@@ -187,6 +188,10 @@ export const targets = z.array(
 
 export const auditLines = z.object({
   kept: z.boolean().meta({ description: 'False where no audit stream is configured.' }),
+  arguments: z
+    .enum(['none', 'shape', 'redacted', 'full'])
+    .nullable()
+    .meta({ description: 'How lines show the arguments of calls; null without a stream.' }),
   lines: z.array(z.looseObject({ time: z.int() })).meta({ description: 'The newest line comes last.' }),
 });
 
@@ -272,6 +277,58 @@ export const played = z.object({
   truncated: z.boolean().meta({ description: 'The response was longer than 8 MiB, or did not end in time.' }),
   ms: z.number(),
   requestId: z.string().meta({ description: 'The id of the request in logs and records.' }),
+});
+
+/** A login of the playground at an issuer. */
+export const newLogin = z.strictObject({
+  issuer: z
+    .string()
+    .max(2_048)
+    .optional()
+    .meta({ description: 'An issuer of the route; the first one where absent.' }),
+  clientId: z
+    .string()
+    .min(1)
+    .max(512)
+    .optional()
+    .meta({ description: 'A client that the issuer knows; the gateway registers one where absent.' }),
+  clientSecret: z.string().min(1).max(4_096).optional(),
+  scopes: z
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'not a scope (RFC 6749 §3.3)'))
+    .max(64)
+    .optional()
+    .meta({ description: 'Scopes to ask for; those that the route names where absent.' }),
+});
+
+export const begunLogin = z.object({
+  steps: z
+    .array(
+      z.object({
+        step: z.enum(['resource', 'server', 'client', 'authorization']),
+        url: z.string().optional(),
+        value: z.looseObject({}).optional().meta({ description: 'The answer, or what the browser sends.' }),
+        warning: z.string().optional(),
+        problem: z.string().optional().meta({ description: 'The fault that ended the login.' }),
+      }),
+    )
+    .meta({ description: 'The steps so far. They hold no secrets.' }),
+  login: z
+    .object({
+      id: z.string(),
+      authorizeUrl: z.string().meta({ description: 'The page of the issuer, for a browser.' }),
+      expiresAt: time,
+    })
+    .nullable()
+    .meta({ description: 'Null where a step failed.' }),
+});
+
+export const loginState = z.object({ state: z.enum(['waiting', 'returned']) });
+
+export const loginToken = z.object({
+  accessToken: z.string(),
+  expiresIn: z.number().optional().meta({ description: 'Seconds.' }),
+  scope: z.string().optional(),
+  hasRefreshToken: z.boolean().meta({ description: 'The issuer gave one, which the gateway dropped.' }),
 });
 
 /** A problem document (RFC 9457). */

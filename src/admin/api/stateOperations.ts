@@ -91,6 +91,7 @@ export const stateOperations = (views: AdminViews, gateway: GatewayViews): reado
       const lines = await gateway.auditLines(limitOf(query.get('limit')));
       return {
         kept: lines !== undefined,
+        arguments: lines === undefined ? null : (views.model()?.process.fixed.audit?.arguments ?? null),
         lines: (lines ?? []).map((line) => JSON.parse(line) as { time: number }),
       };
     },

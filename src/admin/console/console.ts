@@ -14,8 +14,8 @@ export interface Console {
 }
 
 const base = '/ui/';
-/** The start of a session belongs to the admin API. */
-const loginPath = '/ui/login';
+/** The start of a session, and the end of a login of the playground, belong to the admin API. */
+const apiPaths: ReadonlySet<string> = new Set(['/ui/login', '/ui/playground/callback']);
 /** Stands in the built page where the nonce of the response belongs. */
 const noncePlace = '__CSP_NONCE__';
 /** The build writes a hash of the contents into the name of each file below it. */
@@ -56,7 +56,7 @@ export function createConsole(folder: URL, log: Logger): Console {
         answer(request, response, 303, '', { location: base, vary: 'accept' });
         return true;
       }
-      if (!path.startsWith(base) || path === loginPath) return false;
+      if (!path.startsWith(base) || apiPaths.has(path)) return false;
       if (request.method !== 'GET' && request.method !== 'HEAD') {
         answer(request, response, 405, 'method not allowed\n', { allow: 'GET, HEAD' });
         return true;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { secret } from '../../schema/index.ts';
+import { endpointOf, secret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { discoveredJwks, type KeyPlace } from '../token/discovered.ts';
-import { endpointOf } from '../token/endpoint.ts';
 import { documentSource, jsonProblem, jwks, urlProblem } from '../token/schema.ts';
 
 /** Every cookie of the policy has this name in it, after the prefix that browsers know. */

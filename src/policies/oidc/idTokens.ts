@@ -7,8 +7,8 @@ import {
   type Verifier,
 } from '../../auth/index.ts';
 import { GatewayError } from '../../errors.ts';
+import { endpointOf } from '../../schema/index.ts';
 import type { PolicyTools } from '../policy.ts';
-import { endpointOf } from '../token/endpoint.ts';
 
 /** The permitted difference between the clocks of gateway and provider. */
 const leewayMs = 10_000;

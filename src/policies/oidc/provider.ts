@@ -1,9 +1,9 @@
 import type * as OpenidClient from 'openid-client';
+import { boundedFetch, clientAuthentication, providerMessage } from '../../auth/index.ts';
 import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
+import { endpointOf } from '../../schema/index.ts';
 import type { PolicyTools } from '../policy.ts';
-import { endpointOf } from '../token/endpoint.ts';
-import { boundedFetch } from './boundedFetch.ts';
 import type { OidcSettings } from './facts.ts';
 import { IdTokens } from './idTokens.ts';
 import type { Login } from './logins.ts';
@@ -129,7 +129,7 @@ export class OidcProvider {
   }
 
   private async call(): Promise<Call> {
-    const { issuer, clientId } = this.settings;
+    const { issuer, clientId, clientSecret, tokenEndpointAuth } = this.settings;
     const client = await import('openid-client');
     const metadata = await this.metadata.get();
     if (metadata === undefined)
@@ -143,29 +143,17 @@ export class OidcProvider {
       { ...metadata, issuer },
       clientId,
       { [client.clockTolerance]: 10 },
-      this.authentication(client, metadata),
+      clientAuthentication(client, metadata, clientSecret, tokenEndpointAuth),
     );
     const call: Call = { client, config, metadata, asked: false };
     config.timeout = timeoutSeconds;
-    config[client.customFetch] = boundedFetch(this.ended.signal, () => {
+    const send = boundedFetch(this.ended.signal, () => {
       call.asked = true;
     });
+    config[client.customFetch] = (url, options) => send(url, options as RequestInit);
     // `endpointOf` has admitted plain HTTP for the host of an issuer with plain HTTP alone.
     if (issuer.startsWith('http:')) client.allowInsecureRequests(config);
     return call;
-  }
-
-  /** RFC 8414 §2: Basic is meant where the metadata names no method. */
-  private authentication(
-    client: typeof OpenidClient,
-    { token_endpoint_auth_methods_supported: methods }: Readonly<Record<string, unknown>>,
-  ): OpenidClient.ClientAuth {
-    const { clientSecret, tokenEndpointAuth } = this.settings;
-    const knows = (method: string): boolean => Array.isArray(methods) && methods.includes(method);
-    const byForm = knows('client_secret_post') && !knows('client_secret_basic');
-    return tokenEndpointAuth === 'clientSecretPost' || (tokenEndpointAuth === undefined && byForm)
-      ? client.ClientSecretPost(clientSecret)
-      : client.ClientSecretBasic(clientSecret);
   }
 
   private async granted(
@@ -186,17 +174,11 @@ export class OidcProvider {
 /** The place in the catalogue of what the library has thrown. Its messages hold no values of tokens. */
 function failure(error: unknown, { client, asked }: Call): GatewayError {
   if (error instanceof GatewayError) return error;
+  const detail = providerMessage(error, client);
   if (error instanceof client.AuthorizationResponseError || error instanceof client.ResponseBodyError) {
     const isRefusal = error instanceof client.AuthorizationResponseError || error.error === 'invalid_grant';
-    const detail = `the provider answered ${printable(error.error)}: ${printable(error.error_description ?? '')}`;
     return new GatewayError(isRefusal ? 'login_invalid' : 'login_failed', { detail });
   }
-  const causes: string[] = [];
-  for (let at: unknown = error; at instanceof Error && causes.length < 4; at = at.cause)
-    causes.push(at.message === '' ? at.name : at.message);
   // Before anything was sent, only the callback can be wrong.
-  return new GatewayError(asked ? 'login_failed' : 'login_invalid', { detail: printable(causes.join(': ')) });
+  return new GatewayError(asked ? 'login_failed' : 'login_invalid', { detail });
 }
-
-/** A text that the provider, or the sender of a callback, has chosen. */
-const printable = (text: string): string => text.slice(0, 300).replaceAll(/[^\x20-\x7e]/g, '?');

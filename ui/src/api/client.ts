@@ -36,6 +36,18 @@ export interface Change {
  * @throws TypeError where the gateway cannot be reached
  */
 export async function ask<T>(path: string, change?: Change): Promise<T> {
+  const response = await openAnswer(path, change);
+  const text = await response.text();
+  // The gateway checks its answers against the same rows in its tests.
+  return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+/**
+ * Asks a page of the admin API, and leaves the body of the answer to the caller.
+ * @param signal ends the request
+ * @throws ApiError for an answer that is no success
+ */
+export async function openAnswer(path: string, change?: Change, signal?: AbortSignal): Promise<Response> {
   const response = await fetch(`/api/v1/${path}`, {
     method: change?.method ?? 'GET',
     headers:
@@ -43,11 +55,10 @@ export async function ask<T>(path: string, change?: Change): Promise<T> {
         ? {}
         : { 'content-type': 'application/json', 'x-portcullis-write': writeToken, ...change.headers },
     ...(change?.body === undefined ? {} : { body: JSON.stringify(change.body) }),
+    ...(signal && { signal }),
   });
   if (!response.ok) throw await refusalOf(response);
-  const text = await response.text();
-  // The gateway checks its answers against the same rows in its tests.
-  return (text === '' ? undefined : JSON.parse(text)) as T;
+  return response;
 }
 
 /** Reads an answer that is no success. */

@@ -25,3 +25,9 @@ export type GivenAnswer = z.infer<typeof shapes.played>;
 /** The value of an expression, or why it has none. */
 export type CelAnswer = z.infer<typeof shapes.expressionResult>;
 export type Problem = z.infer<typeof shapes.problemDocument>;
+/** A login of the playground. */
+export type NewLogin = z.input<typeof shapes.newLogin>;
+export type BegunLogin = z.infer<typeof shapes.begunLogin>;
+export type LoginStep = BegunLogin['steps'][number];
+export type LoginState = z.infer<typeof shapes.loginState>;
+export type LoginToken = z.infer<typeof shapes.loginToken>;

@@ -1,8 +1,8 @@
-import { NativeSelect, Stack, Textarea, TextInput } from '@mantine/core';
-import type { FormValues } from './arguments.ts';
-import type { InputSchema, PropertySchema } from './mcpSession.ts';
+import { Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core';
+import { itemOptionsOf, optionsOf, type FormValues } from './arguments.ts';
+import type { InputSchema, PropertySchema } from './mcpTypes.ts';
 
-/** A form for the arguments of a tool, made from its schema. */
+/** A form for the arguments of a tool, or for the answer to a server, made from its schema. */
 export function ArgumentForm(props: {
   schema: InputSchema;
   values: FormValues;
@@ -33,16 +33,32 @@ function Field(props: {
   onChange: (value: string) => void;
 }) {
   const { name, property, required, value, onChange } = props;
-  const common = { label: name, description: property.description, required, withAsterisk: required };
-  const choices = property.type === 'boolean' ? [true, false] : property.enum;
-  if (choices !== undefined)
+  const common = {
+    label: name,
+    description: property.description ?? property.title,
+    required,
+    withAsterisk: required,
+  };
+  const take = ({ currentTarget }: { currentTarget: { value: string } }) => onChange(currentTarget.value);
+  const options = optionsOf(property);
+  if (options !== undefined)
     return (
-      <NativeSelect
+      <NativeSelect {...common} value={value} data={[{ value: '', label: '' }, ...options]} onChange={take} />
+    );
+  const items = itemOptionsOf(property);
+  if (items !== undefined)
+    return (
+      <Checkbox.Group
         {...common}
-        value={value}
-        data={['', ...choices.map(String)]}
-        onChange={({ currentTarget }) => onChange(currentTarget.value)}
-      />
+        value={listIn(value)}
+        onChange={(chosen) => onChange(chosen.length === 0 ? '' : JSON.stringify(chosen))}
+      >
+        <Group gap="sm" mt={4}>
+          {items.map((option) => (
+            <Checkbox key={option.value} value={option.value} label={option.label} />
+          ))}
+        </Group>
+      </Checkbox.Group>
     );
   if (property.type === 'string' || property.type === 'number' || property.type === 'integer')
     return (
@@ -51,7 +67,7 @@ function Field(props: {
         inputMode={property.type === 'string' ? 'text' : 'numeric'}
         placeholder={property.default === undefined ? '' : `default ${JSON.stringify(property.default)}`}
         value={value}
-        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        onChange={take}
       />
     );
   return (
@@ -62,7 +78,17 @@ function Field(props: {
       autosize
       minRows={2}
       value={value}
-      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      onChange={take}
     />
   );
+}
+
+/** The texts in a JSON list. */
+function listIn(json: string): string[] {
+  try {
+    const value: unknown = JSON.parse(json);
+    return Array.isArray(value) ? value.map(String) : [];
+  } catch {
+    return [];
+  }
 }

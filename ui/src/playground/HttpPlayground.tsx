@@ -6,69 +6,86 @@ import type { GivenAnswer, RouteView } from '../api/types.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
 import { Tag } from '../parts/Tag.tsx';
+import { TokenFields } from './login/TokenFields.tsx';
+import { handedReplay } from './replay.ts';
 import { shortMs } from '../parts/time.ts';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 /** Sends a request to an HTTP route. */
 export function HttpPlayground({ route }: { route: RouteView }) {
-  const [method, setMethod] = useState('GET');
-  const [path, setPath] = useState(route.path ?? '/');
+  const [replay] = useState(() => handedReplay(route.id));
+  const [method, setMethod] = useState(replay?.method ?? 'GET');
+  const [path, setPath] = useState(replay?.path ?? route.path ?? '/');
+  const [token, setToken] = useState('');
   const [headers, setHeaders] = useState('');
   const [body, setBody] = useState('');
   const request = useMutation({
     mutationFn: async () =>
-      await send(route.id, { method, path, headers: headersOf(headers), ...(body === '' ? {} : { body }) }),
+      await send(route.id, {
+        method,
+        path,
+        headers: {
+          ...(token.trim() === '' ? {} : { authorization: `Bearer ${token.trim()}` }),
+          ...headersOf(headers),
+        },
+        ...(body === '' ? {} : { body }),
+      }),
   });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        request.mutate();
-      }}
-    >
-      <Stack gap="sm">
-        <Group align="end">
-          <NativeSelect
-            label="Method"
-            data={methods}
-            value={method}
-            onChange={({ currentTarget }) => setMethod(currentTarget.value)}
-          />
-          <TextInput
-            label="Path and query"
-            flex={1}
+    <Stack gap="sm">
+      {route.authentication?.byToken === true && (
+        <TokenFields route={route} token={token} onToken={setToken} />
+      )}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          request.mutate();
+        }}
+      >
+        <Stack gap="sm">
+          <Group align="end">
+            <NativeSelect
+              label="Method"
+              data={methods}
+              value={method}
+              onChange={({ currentTarget }) => setMethod(currentTarget.value)}
+            />
+            <TextInput
+              label="Path and query"
+              flex={1}
+              className="mono"
+              value={path}
+              onChange={({ currentTarget }) => setPath(currentTarget.value)}
+            />
+          </Group>
+          <Textarea
+            label="Headers"
+            description="A line each, such as Accept: text/html."
             className="mono"
-            value={path}
-            onChange={({ currentTarget }) => setPath(currentTarget.value)}
+            autosize
+            minRows={2}
+            value={headers}
+            onChange={({ currentTarget }) => setHeaders(currentTarget.value)}
           />
-        </Group>
-        <Textarea
-          label="Headers"
-          description="A line each, such as Accept: text/html."
-          className="mono"
-          autosize
-          minRows={2}
-          value={headers}
-          onChange={({ currentTarget }) => setHeaders(currentTarget.value)}
-        />
-        <Textarea
-          label="Body"
-          className="mono"
-          autosize
-          minRows={2}
-          value={body}
-          onChange={({ currentTarget }) => setBody(currentTarget.value)}
-        />
-        <div>
-          <Button type="submit" loading={request.isPending}>
-            Send
-          </Button>
-        </div>
-        {request.error !== null && <Failure error={request.error} doing="The request" />}
-        {request.data !== undefined && <Answer answer={request.data} />}
-      </Stack>
-    </form>
+          <Textarea
+            label="Body"
+            className="mono"
+            autosize
+            minRows={2}
+            value={body}
+            onChange={({ currentTarget }) => setBody(currentTarget.value)}
+          />
+          <div>
+            <Button type="submit" loading={request.isPending}>
+              Send
+            </Button>
+          </div>
+          {request.error !== null && <Failure error={request.error} doing="The request" />}
+          {request.data !== undefined && <Answer answer={request.data} />}
+        </Stack>
+      </form>
+    </Stack>
   );
 }
 

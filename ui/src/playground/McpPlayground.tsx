@@ -1,11 +1,17 @@
-import { Button, Group, PasswordInput, SimpleGrid, Stack, Tabs } from '@mantine/core';
+import { Button, Group, NativeSelect, SimpleGrid, Stack, Tabs } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { queryClient } from '../api/queries.ts';
 import type { RouteView } from '../api/types.ts';
 import { Failure } from '../parts/Failure.tsx';
-import { ItemPanel, kinds } from './ItemPanels.tsx';
-import { McpSession, type Entry } from './mcpSession.ts';
+import { Note } from '../parts/Note.tsx';
+import { ItemPanel, itemsKey, kinds, type KindName } from './ItemPanels.tsx';
+import { TokenFields } from './login/TokenFields.tsx';
+import { McpSession, type SessionState } from './mcpSession.ts';
 import { Protocol } from './Protocol.tsx';
+import { QuestionForm } from './QuestionForm.tsx';
+import { handedReplay, type Replay } from './replay.ts';
+import { revisions, type Revision } from './revisions.ts';
 
 /** A session that the page has opened. */
 interface Opened {
@@ -13,17 +19,28 @@ interface Opened {
   readonly session: McpSession;
 }
 
+const nothing: SessionState = { entries: [], questions: [] };
+
 /** Logs in with a token, and uses the items of an MCP route. */
 export function McpPlayground({ route }: { route: RouteView }) {
+  const [replay] = useState(() => handedReplay(route.id));
   const [token, setToken] = useState('');
+  const [revision, setRevision] = useState<Revision>('2025-11-25');
   const [opened, setOpened] = useState<Opened>();
-  const [entries, setEntries] = useState<readonly Entry[]>([]);
+  const [state, setState] = useState(nothing);
   const open = useMutation({
     mutationFn: async () => {
-      const session = new McpSession(route.id, route.path ?? '/', token.trim());
-      session.onEntry = () => setEntries(session.entries);
+      const id = crypto.randomUUID();
+      const session = new McpSession({
+        route: route.id,
+        path: route.path ?? '/',
+        token: token.trim(),
+        revision,
+        onChange: setState,
+        onItems: () => void queryClient.invalidateQueries({ queryKey: itemsKey(id) }),
+      });
       await session.open();
-      return { id: crypto.randomUUID(), session };
+      return { id, session };
     },
     onSuccess: setOpened,
   });
@@ -34,6 +51,8 @@ export function McpPlayground({ route }: { route: RouteView }) {
   }, [opened]);
   return (
     <Stack gap="sm">
+      {replay?.item !== undefined && <ReplayNote replay={replay} />}
+      {route.authentication !== null && <TokenFields route={route} token={token} onToken={setToken} />}
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -42,13 +61,11 @@ export function McpPlayground({ route }: { route: RouteView }) {
         }}
       >
         <Group align="end">
-          <PasswordInput
-            label="Token"
-            description="The page keeps it in memory only."
-            w={320}
-            autoComplete="off"
-            value={token}
-            onChange={({ currentTarget }) => setToken(currentTarget.value)}
+          <NativeSelect
+            label="Revision of MCP"
+            data={[...revisions]}
+            value={revision}
+            onChange={({ currentTarget }) => setRevision(currentTarget.value as Revision)}
           />
           <Button type="submit" loading={open.isPending}>
             {opened === undefined ? 'Open a session' : 'Open a new session'}
@@ -56,16 +73,33 @@ export function McpPlayground({ route }: { route: RouteView }) {
         </Group>
       </form>
       {open.error !== null && <Failure error={open.error} doing="Opening the session" />}
+      {state.questions.map((question) => (
+        <QuestionForm key={question.id} question={question} />
+      ))}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
-        <div>{opened !== undefined && <Items opened={opened} />}</div>
-        {entries.length > 0 && <Protocol entries={entries} />}
+        <div>{opened !== undefined && <Items opened={opened} replay={replay} />}</div>
+        {state.entries.length > 0 && <Protocol entries={state.entries} />}
       </SimpleGrid>
     </Stack>
   );
 }
 
-const Items = ({ opened: { id, session } }: { opened: Opened }) => (
-  <Tabs defaultValue="Tools" key={id}>
+function ReplayNote({ replay: { item, arguments: args, hasValues } }: { replay: Replay }) {
+  const names = Object.keys(args ?? {});
+  return (
+    <Note tone="info">
+      Replay of <b>{item?.name}</b>. Open a session as the caller.{' '}
+      {names.length === 0
+        ? 'No arguments were recorded.'
+        : hasValues
+          ? 'The form has the recorded values. Hidden ones stand as they were recorded.'
+          : `Only the names of its arguments were recorded: ${names.join(', ')}.`}
+    </Note>
+  );
+}
+
+const Items = ({ opened: { id, session }, replay }: { opened: Opened; replay: Replay | undefined }) => (
+  <Tabs defaultValue={replay?.item?.kind ?? 'Tools'} key={id}>
     <Tabs.List mb="sm">
       {Object.keys(kinds).map((name) => (
         <Tabs.Tab key={name} value={name}>
@@ -73,9 +107,14 @@ const Items = ({ opened: { id, session } }: { opened: Opened }) => (
         </Tabs.Tab>
       ))}
     </Tabs.List>
-    {Object.entries(kinds).map(([name, kind]) => (
+    {(Object.keys(kinds) as KindName[]).map((name) => (
       <Tabs.Panel key={name} value={name}>
-        <ItemPanel session={session} kind={kind} id={id} />
+        <ItemPanel
+          session={session}
+          kind={kinds[name]}
+          id={id}
+          replay={replay?.item?.kind === name ? replay : undefined}
+        />
       </Tabs.Panel>
     ))}
   </Tabs>

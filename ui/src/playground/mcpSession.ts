@@ -1,7 +1,10 @@
 /** An MCP session of the page with a route of the gateway. Each message enters the data plane, with all policies. */
 
-import { send } from '../api/playground.ts';
-import type { GivenAnswer } from '../api/types.ts';
+import { send, sendStreamed, type Head } from '../api/playground.ts';
+import { MessageReader } from './messageReader.ts';
+import { McpError, type InputSchema, type Message, type Outgoing, type Tool } from './mcpTypes.ts';
+import { askable, Questions, Refused, refusedCode, type Asked, type Question } from './questions.ts';
+import { capabilities, clientInfo, repeatedHeaders, withMeta, type Revision } from './revisions.ts';
 
 /** A message of the session, for people. */
 export interface Entry {
@@ -13,99 +16,83 @@ export interface Entry {
   readonly text: string;
 }
 
-export interface Tool {
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly inputSchema: InputSchema;
+/** The state of a session, for the page. */
+export interface SessionState {
+  readonly entries: readonly Entry[];
+  readonly questions: readonly Question[];
 }
 
-export interface InputSchema {
-  readonly properties?: Readonly<Record<string, PropertySchema>>;
-  readonly required?: readonly string[];
-}
-
-export interface PropertySchema {
-  readonly type?: string;
-  readonly description?: string;
-  readonly enum?: readonly unknown[];
-  readonly default?: unknown;
-}
-
-export interface Prompt {
-  readonly name: string;
-  readonly description?: string;
-  readonly arguments?: readonly {
-    readonly name: string;
-    readonly description?: string;
-    readonly required?: boolean;
-  }[];
-}
-
-export interface Resource {
-  readonly uri: string;
-  readonly name: string;
-  readonly description?: string;
-}
-
-/** A JSON-RPC message of the gateway. */
-interface Message {
-  readonly id?: unknown;
-  readonly result?: unknown;
-  readonly error?: { readonly code: number; readonly message: string };
-}
-
-/** A JSON-RPC message of the page; a notification has no id. */
-interface Outgoing {
-  readonly jsonrpc: '2.0';
-  readonly id?: number;
-  readonly method: string;
-  readonly params?: object;
-}
-
-/** A refusal or an error, by HTTP or by JSON-RPC. */
-export class McpError extends Error {}
-
-/** The revision that the page asks for. */
-const revision = '2025-11-25';
 /** Messages that the page keeps. */
 const mostEntries = 200;
 /** Pages of a list. */
 const mostPages = 20;
+/** Rounds of questions and answers of one call (2026-07-28, "Multi Round-Trip Requests"). */
+const mostRounds = 16;
+/** A person may think about a question for this long. */
+const timeoutMs = 600_000;
+/** Pause before the stream of the server is opened again. */
+const reopenMs = 1_000;
+
+export interface SessionOptions {
+  /** Id of the route. */
+  readonly route: string;
+  readonly path: string;
+  readonly token: string;
+  readonly revision: Revision;
+  /** Called after each message, and when a question comes or goes. */
+  readonly onChange: (state: SessionState) => void;
+  /** Called when the server has other tools, prompts or resources. */
+  readonly onItems: () => void;
+}
+
+interface Answered {
+  readonly head: Head;
+  readonly messages: readonly Message[];
+  /** The text of an answer without messages. */
+  readonly text: string;
+}
 
 export class McpSession {
-  entries: readonly Entry[] = [];
-  /** Called after each message. */
-  onEntry: (() => void) | undefined;
-  private readonly route: string;
-  private readonly path: string;
-  private readonly token: string;
+  private readonly options: SessionOptions;
+  private readonly closed = new AbortController();
+  private readonly questions = new Questions(() => this.changed());
+  /** Questions of the server that it may withdraw, by its ids. */
+  private readonly asked = new Map<unknown, AbortController>();
+  private readonly schemas = new Map<string, InputSchema>();
+  private entries: readonly Entry[] = [];
   private session: string | undefined;
-  private version: string | undefined;
+  private version: string;
   private lastId = 0;
   private lastEntry = 0;
 
-  constructor(route: string, path: string, token: string) {
-    this.route = route;
-    this.path = path;
-    this.token = token;
+  constructor(options: SessionOptions) {
+    this.options = options;
+    this.version = options.revision;
   }
 
   /** Opens the session. @throws McpError, ApiError */
   async open(): Promise<void> {
-    const { protocolVersion } = (await this.request('initialize', {
-      protocolVersion: revision,
-      capabilities: {},
-      clientInfo: { name: 'portcullis console', version: '1' },
-    })) as { readonly protocolVersion?: string };
-    this.version = protocolVersion ?? revision;
+    if (this.isModern) {
+      await this.exchange('server/discover', {});
+      return;
+    }
+    const { protocolVersion } = await this.exchange('initialize', {
+      protocolVersion: this.options.revision,
+      capabilities,
+      clientInfo,
+    });
+    if (typeof protocolVersion === 'string') this.version = protocolVersion;
     await this.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    void this.listen();
   }
 
   /** Ends the session, so that its servers end, too. */
   async close(): Promise<void> {
+    this.closed.abort();
+    this.questions.withdraw();
     if (this.session === undefined) return;
-    await send(this.route, { method: 'DELETE', path: this.path, headers: this.headers() });
+    const { route, path } = this.options;
+    await send(route, { method: 'DELETE', path, headers: this.headers() });
   }
 
   /** Asks for all pages of a list; a server without the ability has none. */
@@ -113,56 +100,177 @@ export class McpSession {
     const found: T[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < mostPages; page += 1) {
-      const result = (await this.request(method, cursor === undefined ? {} : { cursor })) as Readonly<
-        Record<string, unknown>
-      >;
+      const result = await this.request(method, cursor === undefined ? {} : { cursor });
       found.push(...((result[member] as readonly T[] | undefined) ?? []));
       const next = result['nextCursor'];
       if (typeof next !== 'string') break;
       cursor = next;
     }
+    if (method === 'tools/list')
+      for (const { name, inputSchema } of found as readonly Tool[]) this.schemas.set(name, inputSchema);
     return found;
   }
 
   /**
-   * Sends a request and waits for its answer.
-   * @returns the result
-   * @throws McpError for a refusal or an error; ApiError where the admin API refused
+   * Sends a request and waits for its result. A person answers the questions that the server asks meanwhile.
+   * @throws McpError for a refusal or an error; Refused where the person refuses; ApiError where the admin API refused
    */
-  async request(method: string, params: object): Promise<unknown> {
-    this.lastId += 1;
-    const id = this.lastId;
-    const answer = await this.post({ jsonrpc: '2.0', id, method, params });
-    this.session = headerOf(answer, 'mcp-session-id') ?? this.session;
-    const message = messagesOf(answer).find((each) => each.id === id);
-    if (message?.error !== undefined) throw new McpError(`${message.error.code}: ${message.error.message}`);
-    if (answer.status >= 400)
-      throw new McpError(`The gateway answered ${answer.status}: ${answer.body.trim()}`);
-    if (message === undefined) throw new McpError('The answer has no response to the request.');
-    return message.result;
+  async request(method: string, params: object): Promise<Readonly<Record<string, unknown>>> {
+    let answers: object = {};
+    for (let round = 0; round < mostRounds; round += 1) {
+      const result = await this.exchange(method, { ...params, ...answers });
+      if (result['resultType'] !== 'input_required') return result;
+      answers = {
+        inputResponses: await this.answersTo(result['inputRequests']),
+        ...('requestState' in result && { requestState: result['requestState'] }),
+      };
+    }
+    throw new McpError(`The server asked more than ${mostRounds} rounds of questions.`);
   }
 
-  private async post(message: Outgoing): Promise<GivenAnswer> {
-    this.note('sent', message.method, JSON.stringify(message, null, 2));
-    const answer = await send(this.route, {
+  private get isModern(): boolean {
+    return this.options.revision === '2026-07-28';
+  }
+
+  /** Sends a request once. */
+  private async exchange(method: string, params: object): Promise<Readonly<Record<string, unknown>>> {
+    this.lastId += 1;
+    const id = this.lastId;
+    const { head, messages, text } = await this.post({
+      jsonrpc: '2.0',
+      id,
+      method,
+      params: this.isModern ? withMeta(params) : params,
+    });
+    this.session = headerOf(head, 'mcp-session-id') ?? this.session;
+    const message = messages.find((each) => each.id === id && each.method === undefined);
+    if (message?.error !== undefined) throw new McpError(`${message.error.code}: ${message.error.message}`);
+    if (head.status >= 400) throw new McpError(`The gateway answered ${head.status}: ${text.trim()}`);
+    if (message === undefined) throw new McpError('The answer has no response to the request.');
+    return message.result ?? {};
+  }
+
+  /** Asks the person all questions of a round. */
+  private async answersTo(requests: unknown): Promise<object> {
+    const asked = Object.entries(Object(requests) as Readonly<Record<string, Partial<Asked>>>);
+    const answers = await Promise.all(
+      asked.map(async ([key, { method = '', params = {} }]) => {
+        if (!askable.has(method))
+          throw new McpError(`The server asks for ${method}, which the page cannot do.`);
+        return [key, await this.questions.ask({ method, params })] as const;
+      }),
+    );
+    return Object.fromEntries(answers);
+  }
+
+  private async post(message: Outgoing): Promise<Answered> {
+    const { route, path } = this.options;
+    this.note('sent', message.method ?? 'response', JSON.stringify(message, null, 2));
+    return await this.receive(route, {
       method: 'POST',
-      path: this.path,
+      path,
       headers: {
         ...this.headers(),
+        ...(this.isModern && repeatedHeaders(message, this.schemaOf(message))),
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
       },
       body: JSON.stringify(message),
+      timeoutMs,
     });
-    this.note('received', `${answer.status} after ${Math.round(answer.ms)} ms`, answer.body);
-    return answer;
+  }
+
+  /** Follows the messages that the server sends on its own (2025-11-25). Never rejects. */
+  private async listen(): Promise<void> {
+    const { route, path } = this.options;
+    const headers = { ...this.headers(), accept: 'text/event-stream' };
+    while (!this.closed.signal.aborted)
+      try {
+        const { head } = await this.receive(
+          route,
+          { method: 'GET', path, headers, timeoutMs },
+          this.closed.signal,
+        );
+        // The server has no such stream, or the session has ended.
+        if (head.status >= 400) return;
+        await new Promise((resolve) => setTimeout(resolve, reopenMs));
+      } catch {
+        return;
+      }
+  }
+
+  private async receive(
+    route: string,
+    request: Parameters<typeof send>[1],
+    signal?: AbortSignal,
+  ): Promise<Answered> {
+    const messages: Message[] = [];
+    let reader: MessageReader | undefined;
+    const head = await sendStreamed(route, request, {
+      ...(signal && { signal }),
+      onHead: (first) => {
+        reader = new MessageReader(headerOf(first, 'content-type') ?? '', (message) => {
+          messages.push(message);
+          this.hear(message);
+        });
+      },
+      onText: (text) => reader?.read(text),
+    });
+    reader?.end();
+    const text = reader?.text ?? '';
+    if (messages.length === 0) this.note('received', `status ${head.status}`, text);
+    return { head, messages, text };
+  }
+
+  private hear(message: Message): void {
+    const { id, method, params = {}, error } = message;
+    const title = method ?? (error === undefined ? 'response' : `error ${error.code}`);
+    this.note('received', title, JSON.stringify(message, null, 2));
+    if (method === undefined) return;
+    if (id !== undefined) void this.answer(id, { method, params });
+    else if (method === 'notifications/cancelled') this.asked.get(params['requestId'])?.abort();
+    else if (method.endsWith('/list_changed')) this.options.onItems();
+  }
+
+  /** Answers a request of the server (2025-11-25). Never rejects. */
+  private async answer(id: unknown, request: Asked): Promise<void> {
+    const withdrawn = new AbortController();
+    this.asked.set(id, withdrawn);
+    try {
+      const response = await this.responseTo(request, withdrawn.signal);
+      if (!withdrawn.signal.aborted && !this.closed.signal.aborted)
+        await this.post({ jsonrpc: '2.0', id, ...response });
+    } catch (error) {
+      this.note('received', 'answer not taken', String(error));
+    } finally {
+      this.asked.delete(id);
+    }
+  }
+
+  private async responseTo(request: Asked, withdrawn: AbortSignal): Promise<Partial<Outgoing>> {
+    if (request.method === 'ping') return { result: {} };
+    if (!askable.has(request.method))
+      return { error: { code: -32601, message: `the console does not know ${request.method}` } };
+    try {
+      return { result: await this.questions.ask(request, withdrawn) };
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      return { error: { code: refusedCode, message: 'the user refused' } };
+    }
+  }
+
+  private schemaOf({ params }: Outgoing): InputSchema | undefined {
+    const { name } = Object(params) as { readonly name?: unknown };
+    return typeof name === 'string' ? this.schemas.get(name) : undefined;
   }
 
   private headers(): Readonly<Record<string, string>> {
+    const { token } = this.options;
     return {
-      ...(this.token === '' ? {} : { authorization: `Bearer ${this.token}` }),
+      ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
       ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }),
-      ...(this.version === undefined ? {} : { 'mcp-protocol-version': this.version }),
+      // Requests before the answer to `initialize` name no revision.
+      ...(this.isModern || this.session !== undefined ? { 'mcp-protocol-version': this.version } : {}),
     };
   }
 
@@ -170,29 +278,14 @@ export class McpSession {
     this.lastEntry += 1;
     const entry = { id: this.lastEntry, at: Date.now(), direction, title, text };
     this.entries = [...this.entries.slice(1 - mostEntries), entry];
-    this.onEntry?.();
+    this.changed();
+  }
+
+  private changed(): void {
+    this.options.onChange({ entries: this.entries, questions: this.questions.list });
   }
 }
 
 /** The value of a header; of several lines, the first one. */
-const headerOf = ({ headers }: Pick<GivenAnswer, 'headers'>, name: string): string | undefined =>
+const headerOf = ({ headers }: Pick<Head, 'headers'>, name: string): string | undefined =>
   [headers[name]].flat()[0];
-
-/** The messages of an answer: JSON, or the events of a stream that has ended. */
-export function messagesOf(answer: Pick<GivenAnswer, 'headers' | 'body'>): readonly Message[] {
-  const { body } = answer;
-  const type = headerOf(answer, 'content-type') ?? '';
-  if (type.startsWith('text/event-stream'))
-    return body
-      .split(/\r?\n\r?\n/)
-      .map((event) =>
-        event
-          .split(/\r?\n/)
-          .filter((line) => line.startsWith('data:'))
-          .map((line) => line.slice('data:'.length).trim())
-          .join('\n'),
-      )
-      .filter((data) => data !== '')
-      .map((data) => JSON.parse(data) as Message);
-  return type.startsWith('application/json') && body !== '' ? [JSON.parse(body) as Message] : [];
-}

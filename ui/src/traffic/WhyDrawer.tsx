@@ -1,9 +1,11 @@
 import { Button, Drawer, Group, Stack } from '@mantine/core';
 import { useLocation } from 'wouter';
+import { useAudit, useRoutes, useSession } from '../api/queries.ts';
 import type { RequestRecord } from '../api/types.ts';
 import { Note } from '../parts/Note.tsx';
 import { clock, shortMs } from '../parts/time.ts';
 import { DecisionTree } from '../parts/DecisionTree.tsx';
+import { replayOf } from '../playground/replay.ts';
 import { textOf } from '../rules/requestText.ts';
 import { mcpText } from './outcome.ts';
 
@@ -33,6 +35,7 @@ export function WhyDrawer({ record, onClose }: { record: RequestRecord | undefin
             <DecisionTree decision={record.decision} />
           )}
           <Group>
+            <ReplayButton record={record} />
             <Button
               variant="default"
               size="xs"
@@ -45,6 +48,26 @@ export function WhyDrawer({ record, onClose }: { record: RequestRecord | undefin
         </Stack>
       )}
     </Drawer>
+  );
+}
+
+/** Opens the playground with what was recorded about the request. */
+function ReplayButton({ record }: { record: RequestRecord }) {
+  const [, navigate] = useLocation();
+  const isOperator = useSession().data?.role === 'operator';
+  const routes = useRoutes();
+  const audit = useAudit();
+  const replay = replayOf(record, routes.data ?? [], audit.data);
+  if (!isOperator || replay === undefined) return null;
+  return (
+    <Button
+      variant="default"
+      size="xs"
+      loading={audit.isPending}
+      onClick={() => navigate(`/playground?route=${encodeURIComponent(replay.route)}`, { state: { replay } })}
+    >
+      Replay
+    </Button>
   );
 }
 

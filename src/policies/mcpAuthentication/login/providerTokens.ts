@@ -1,7 +1,7 @@
+import { bodyWithin } from '../../../auth/index.ts';
+import { endpointOf } from '../../../schema/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import { messageOf } from '../../../errorText.ts';
-import { bodyWithin } from '../../token/bodyWithin.ts';
-import { endpointOf } from '../../token/endpoint.ts';
 
 const timeoutMs = 10_000;
 const mostBytes = 262_144;

@@ -1,0 +1,1 @@
+export { GuidedLogins } from './guidedLogins.ts';
