@@ -8,10 +8,16 @@ import { fileURLToPath } from 'node:url';
 import { configurationSchema } from '../src/config/index.ts';
 import { crdFiles } from './crds/index.ts';
 import { errorsPage } from './errorsPage.ts';
+import { commandsPage } from './reference/commandsPage.ts';
+import { examplesPage } from './reference/examplesPage.ts';
+import { fieldPages } from './reference/fieldPages.ts';
 
 /** Path from the root of the repository → what it should hold. */
 const generated: readonly { readonly path: string; readonly render: () => string | Promise<string> }[] = [
   { path: 'docs/errors.md', render: errorsPage },
+  { path: 'docs/reference/commands.md', render: commandsPage },
+  { path: 'examples/README.md', render: examplesPage },
+  ...Array.from(await fieldPages(), ([path, text]) => ({ path, render: () => text })),
   { path: 'schema/portcullis.schema.json', render: configurationSchema },
   ...crdFiles,
 ];

@@ -45,13 +45,21 @@ test('every link within the repository leads somewhere', () => {
   assert.deepEqual(broken, []);
 });
 
+/** The README of the folder of a page, or of the nearest folder above with one. */
+const indexOf = (page: string): string => {
+  let folder = page.endsWith('/README.md') ? dirname(dirname(page)) : dirname(page);
+  while (!existsSync(join(root, folder, 'README.md'))) folder = dirname(folder);
+  return `${folder}/README.md`;
+};
+
 test('every page of the documents is listed by the index of its folder', () => {
   const missing = pages
     .filter((page) => page.startsWith('docs/') && page !== 'docs/README.md')
     .filter((page) => {
-      const folder = page.endsWith('/README.md') ? dirname(dirname(page)) : dirname(page);
-      const indexed = links(read(`${folder}/README.md`)).map((link) => join(folder, link));
-      return !indexed.includes(page);
+      const index = indexOf(page);
+      return !links(read(index))
+        .map((link) => join(dirname(index), link))
+        .includes(page);
     });
   assert.deepEqual(missing, []);
 });
@@ -103,7 +111,7 @@ test('the standard ports in the documents are those of the defaults', () => {
 });
 
 test('every metric that the source registers is in the documents', () => {
-  const documented = read('docs/observability.md');
+  const documented = read('docs/metrics.md');
   const registered = globSync('src/**/*.ts', { cwd: root })
     .filter((file) => !/\.(?:test|testing)\.ts$/.test(file))
     .flatMap((file) =>

@@ -1,11 +1,16 @@
 import type { Command, Flag } from './command.ts';
+import { exitCode } from './exitCode.ts';
 
-const exitCodes = `exit codes:
-  0  success: the gateway drained and stopped, or the configuration is valid
-  1  the configuration is invalid
-  2  the command line is invalid
-  3  the command could not start or finish (a port in use, an issuer that does not answer)
-`;
+/** The exit codes of all commands, with their meanings. */
+export const exitCodes: readonly (readonly [code: number, meaning: string])[] = [
+  [exitCode.ok, 'success: the gateway drained and stopped, or the configuration is valid'],
+  [exitCode.invalid, 'the configuration is invalid'],
+  [exitCode.usage, 'the command line is invalid'],
+  [exitCode.failed, 'the command could not start or finish (a port in use, an issuer that does not answer)'],
+];
+
+const exitCodeLines = `exit codes:
+${exitCodes.map(([code, meaning]) => `  ${String(code)}  ${meaning}\n`).join('')}`;
 
 /** Text of `portcullis --help`. */
 export function generalHelp(commands: Readonly<Record<string, Command>>): string {
@@ -21,7 +26,7 @@ flags:
 ${flagLines({ ...commands['run']?.flags, ...commonFlags })}
 Run "portcullis COMMAND --help" for the flags of a command. docs/configuration.md describes the file.
 
-${exitCodes}`;
+${exitCodeLines}`;
 }
 
 /** Text of `portcullis COMMAND --help`. */
@@ -32,7 +37,7 @@ ${summary.charAt(0).toUpperCase()}${summary.slice(1)}.
 
 flags:
 ${flagLines({ ...flags, ...commonFlags })}
-${exitCodes}`;
+${exitCodeLines}`;
 }
 
 export const commonFlags: Readonly<Record<string, Flag>> = {

@@ -6,6 +6,8 @@ import { exitCode } from './exitCode.ts';
 import { commandHelp, commonFlags, generalHelp } from './help.ts';
 import { version } from '../version.ts';
 
+export { commonFlags, exitCodes } from './help.ts';
+
 /** The commands in the order of `--help`. A process loads the code of its own command only. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./run.ts')).run,
@@ -113,7 +115,8 @@ function withFile(file: Flags[string], terminal: Terminal): Terminal {
   }
 }
 
-async function everyCommand(): Promise<Readonly<Record<string, Command>>> {
+/** All commands in the order of `--help`. */
+export async function everyCommand(): Promise<Readonly<Record<string, Command>>> {
   const loaded = Object.entries(commands).map(async ([name, load]) => [name, await load()] as const);
   return Object.fromEntries(await Promise.all(loaded));
 }

@@ -69,7 +69,7 @@ test('every metric of a running gateway is documented, and every documented one 
   await using echo = await startEchoApp();
   await using gateway = await startGateway(configuration(Number(new URL(echo.url).port)));
   await (await fetch(`${gateway.url}/status/200`)).text();
-  const page = readFileSync(new URL('../../docs/observability.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
   const documented = new Set(Array.from(page.matchAll(/^\| `(portcullis_\w+)`/gm), ([, name = '']) => name));
   const present = new Set(
     Array.from((await gateway.metrics()).matchAll(/^# TYPE (portcullis_\w+)/gm), ([, name = '']) => name),

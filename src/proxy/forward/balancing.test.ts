@@ -491,7 +491,7 @@ test('the metrics of backends are documented, and each series appears once', asy
   const series = lines.map((line) => line.slice(0, line.lastIndexOf(' ')));
   assert.equal(new Set(series).size, series.length);
   assert.ok(series.some((name) => name.includes(`endpoint="127.0.0.2:${apps[0]?.port}"`)));
-  const page = readFileSync(new URL('../../../docs/observability.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
   for (const [, name = ''] of text.matchAll(/^# TYPE (\S*_upstream_\S*)/gm))
-    assert.ok(page.includes(`\`${name}\``), `${name} is not in docs/observability.md`);
+    assert.ok(page.includes(`\`${name}\``), `${name} is not in docs/metrics.md`);
 });
