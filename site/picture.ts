@@ -26,6 +26,8 @@ function backendTexts(backend: Backend): readonly string[] {
       return backend.targets.map(targetText);
     case 'http':
       return [`${backend.host}:${String(backend.port)}`];
+    case 'console':
+      return ['the console'];
     case 'invalid':
       return [];
   }
