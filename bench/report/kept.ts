@@ -4,6 +4,7 @@ const kubernetes = '## Kubernetes';
 const mcp = '## MCP';
 const large = '## Large MCP results';
 const start = '## Start';
+const viewer = '## A viewer of the requests';
 
 /** The section of a title, with it; undefined where there is none. */
 function sectionOf(results: string, title: string): string | undefined {
@@ -14,11 +15,11 @@ function sectionOf(results: string, title: string): string | undefined {
 }
 
 /**
- * The sections that `npm run bench:mcp`, `npm run bench:large`, `npm run bench:soak`, `npm run bench:start` and
- * `npm run scale:kube` have written.
+ * The sections that `npm run bench:mcp`, `npm run bench:large`, `npm run bench:soak`, `npm run bench:start`,
+ * `npm run bench:viewer` and `npm run scale:kube` have written.
  */
 export const keptSections = (results: string): string[] =>
-  [mcp, large, soak, kubernetes, start].flatMap((title) => {
+  [mcp, large, soak, kubernetes, start, viewer].flatMap((title) => {
     const section = sectionOf(results, title);
     return section === undefined ? [] : [section, ''];
   });
@@ -45,5 +46,7 @@ export const withLarge = withSection(large);
 export const withKubernetes = withSection(kubernetes);
 /** The same, of starts of the program. */
 export const withStart = withSection(start);
+/** The same, of a viewer of the requests. */
+export const withViewer = withSection(viewer);
 /** The same, of MCP. */
 export const withMcp = withSection(mcp);

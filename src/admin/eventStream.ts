@@ -5,6 +5,10 @@ const mostStreams = 16;
 /** Bytes that a slow reader may leave unread before its events are dropped. */
 const mostUnread = 1_048_576;
 const keepAliveMs = 15_000;
+/** Events are written together: each write costs more than the text of an event. */
+const gatherMs = 100;
+/** Characters that are written without waiting for more. */
+const mostGathered = 65_536;
 
 /** The event streams of a port; whoever opened the port ends them. */
 export class EventStreams {
@@ -25,19 +29,12 @@ export class EventStreams {
     begin: (send: (json: string) => void) => () => void,
     isAllowed: () => boolean = () => true,
   ): void {
-    let dropped = 0;
-    response.write(': open\n\n');
-    const send = (json: string): void => {
-      if (response.writableLength > mostUnread) {
-        dropped++;
-        return;
-      }
-      if (dropped > 0) response.write(`event: dropped\ndata: {"records":${dropped}}\n\n`);
-      dropped = 0;
-      response.write(`event: request\ndata: ${json}\n\n`);
+    const events = new EventWriter(response);
+    const end = begin((json) => events.send(json));
+    const close = (): void => {
+      events.flush();
+      response.end();
     };
-    const end = begin(send);
-    const close = (): void => void response.end();
     const timer = setInterval(() => {
       if (isAllowed()) response.write(': alive\n\n');
       else close();
@@ -45,6 +42,7 @@ export class EventStreams {
     this.open.set(close, isAllowed);
     response.once('close', () => {
       clearInterval(timer);
+      events.close();
       this.open.delete(close);
       end();
     });
@@ -57,5 +55,42 @@ export class EventStreams {
 
   end(): void {
     for (const close of this.open.keys()) close();
+  }
+}
+
+/** Writes the events of one stream, several at a time; whoever made it closes it. */
+class EventWriter {
+  private readonly response: ServerResponse;
+  private waiting = '';
+  private dropped = 0;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(response: ServerResponse) {
+    this.response = response;
+    response.write(': open\n\n');
+  }
+
+  send(json: string): void {
+    if (this.response.writableLength + this.waiting.length > mostUnread) {
+      this.dropped++;
+      return;
+    }
+    if (this.dropped > 0) this.waiting += `event: dropped\ndata: {"records":${this.dropped}}\n\n`;
+    this.dropped = 0;
+    this.waiting += `event: request\ndata: ${json}\n\n`;
+    if (this.waiting.length > mostGathered) this.flush();
+    else this.timer ??= setTimeout(() => this.flush(), gatherMs).unref();
+  }
+
+  flush(): void {
+    this.close();
+    if (this.waiting === '' || this.response.writableEnded) return;
+    this.response.write(this.waiting);
+    this.waiting = '';
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
   }
 }

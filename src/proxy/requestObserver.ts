@@ -3,14 +3,15 @@ import { exchangeRecord } from './exchange/accessRecords.ts';
 import { decisionOf } from './exchange/decision.ts';
 import type { LiveExchange } from './exchange/liveExchange.ts';
 
-/** Records a second, for refusals and errors, and for all requests while an operator watches. */
-const most = { refusals: 50, watched: 500 };
+/** Records a second: of refusals and errors always, and of all requests while an operator watches. */
+const most = { refusals: 50, watched: 100 };
 /** Characters of a record. */
 const longest = 32_768;
 
 /**
  * Makes records of finished requests: of refusals and errors always, of all others only while an operator watches. A
- * record is the line of the access log with the decision, as JSON. Records beyond the rate are dropped and counted.
+ * record is the line of the access log with the decision, as JSON. Records beyond the rate are dropped and counted; the
+ * next record begins with their number. A flood of served requests leaves room for refusals.
  */
 export class RequestObserver {
   /** An operator watches. */
@@ -18,7 +19,10 @@ export class RequestObserver {
   private readonly take: (json: string) => void;
   private readonly dropped: Counter;
   private second = 0;
-  private made = 0;
+  /** In this second. */
+  private made = { refusals: 0, others: 0 };
+  /** Since the last record. */
+  private skipped = 0;
 
   /** @param take gets each record */
   constructor(take: (json: string) => void, metrics: Metrics) {
@@ -32,14 +36,20 @@ export class RequestObserver {
 
   /** Looks at a request that is about to end. Never throws. */
   observe(exchange: LiveExchange): void {
-    if (exchange.relayed || (!isRefused(exchange) && (!this.watched || isOwn(exchange)))) return;
-    if (!this.hasRoom()) {
+    const refused = isRefused(exchange);
+    if (exchange.relayed || (!refused && (!this.watched || isOwn(exchange)))) return;
+    if (!this.takesRoom(refused)) {
       this.dropped.add({}, 1);
+      this.skipped++;
       return;
     }
     const ms = performance.now() - exchange.startedTick;
     try {
-      const record = exchangeRecord(exchange, exchange.connection.port.key, ms);
+      const record = {
+        ...(this.skipped > 0 && { skippedBefore: this.skipped }),
+        ...exchangeRecord(exchange, exchange.connection.port.key, ms),
+      };
+      this.skipped = 0;
       const json = JSON.stringify({ ...record, decision: decisionOf(exchange) }, redacted);
       if (json.length <= longest) this.take(json);
       else this.take(JSON.stringify(record, redacted));
@@ -48,14 +58,14 @@ export class RequestObserver {
     }
   }
 
-  private hasRoom(): boolean {
+  private takesRoom(refused: boolean): boolean {
     const second = Math.floor(performance.now() / 1_000);
     if (second !== this.second) {
       this.second = second;
-      this.made = 0;
+      this.made = { refusals: 0, others: 0 };
     }
-    this.made++;
-    return this.made <= (this.watched ? most.watched : most.refusals);
+    if (refused && this.made.refusals < most.refusals) return ++this.made.refusals > 0;
+    return this.watched && this.made.others < most.watched && ++this.made.others > 0;
   }
 }
 

@@ -43,6 +43,7 @@ interface RequestRecord {
   readonly status: number;
   readonly decidedBy?: { readonly rule?: string };
   readonly decision: Decision;
+  readonly skippedBefore?: number;
 }
 
 /** Reads records until one has the id. */
@@ -154,4 +155,31 @@ test('a page of another site cannot read the requests', async () => {
   assert.equal((await operatorOf(gateway)('GET', '/api/v1/requests', undefined, foreign)).status, 403);
   const { json } = await apiClient(gateway)('GET', '/api/v1/requests');
   assert.equal((json as { status: number }).status, 401, 'nor can another account of the machine');
+});
+
+/** The records that a gateway has left out. */
+async function leftOut(gateway: GatewayProcess): Promise<number> {
+  const line = /^portcullis_request_records_dropped_total (\d+)$/m.exec(await gateway.metrics());
+  return Number(line?.[1] ?? 0);
+}
+
+test('records that come too fast are left out, the stream says how many, and a refusal still has its record', async (t) => {
+  const gateway = gateways.get(1)!;
+  const before = await leftOut(gateway);
+  const found = recordsUntil(t, gateway, '', 'last');
+  const flood = (): Promise<unknown> =>
+    Promise.all(Array.from({ length: 300 }, () => ask(gateway, '/anything/ruled/flood', 'flood')));
+  while ((await leftOut(gateway)) === before) await flood();
+  const skipped = (await leftOut(gateway)) - before;
+  assert.equal(await ask(gateway, '/anything/ruled/flood', 'denied', 'eve'), 403);
+  const asking = new AbortController();
+  const asked = (async () => {
+    while (!asking.signal.aborted) await ask(gateway, '/anything/ruled/flood', 'last');
+  })();
+  const records = await found;
+  asking.abort();
+  await asked;
+  assert.ok(records.some(({ requestId }) => requestId === 'denied'));
+  const told = records.reduce((sum, { skippedBefore = 0 }) => sum + skippedBefore, 0);
+  assert.ok(told >= skipped, `${told} of ${skipped}`);
 });

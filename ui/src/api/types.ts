@@ -8,7 +8,11 @@ import type { AccessRecord } from '../../../src/telemetry/contract.ts';
 export type { Decision };
 
 /** A finished request, as the stream of requests has it; a very long one comes without its decision. */
-export type RequestRecord = AccessRecord & { readonly decision?: Decision };
+export type RequestRecord = AccessRecord & {
+  readonly decision?: Decision;
+  /** Records that the gateway left out before this one, because there were too many in a second. */
+  readonly skippedBefore?: number;
+};
 
 export type Session = z.infer<typeof shapes.session>;
 export type Status = z.infer<typeof shapes.status>;

@@ -20,7 +20,7 @@ export interface Row {
 export interface LiveRequests {
   /** Newest first. */
   readonly rows: readonly Row[];
-  /** Records that the gateway left out because this page read too slowly. */
+  /** Records that the gateway left out because there were too many. */
   readonly dropped: number;
   readonly connected: boolean;
   readonly problem: Error | undefined;
@@ -111,6 +111,7 @@ class RequestFeed {
     // The gateway sends its kept records again after a reconnection.
     if (this.keys.has(key)) return;
     this.keys.add(key);
+    this.dropped += record.skippedBefore ?? 0;
     this.rows.push({ key, record });
     // A hidden tab runs its timers rarely.
     if (this.rows.length > 2 * mostRecords) this.trim();
