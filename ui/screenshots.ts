@@ -43,6 +43,7 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
   },
   Playground: async (page, { tokens }) => {
     await page.getByLabel('Token').fill(tokens.alice);
+    await page.getByText('Decoded token', { exact: true }).click();
     await page.getByRole('button', { name: 'Open a session' }).click();
     await page.getByLabel('Choose a tool').selectOption('echo');
     await page.getByRole('textbox', { name: 'message' }).fill('hello');
@@ -50,7 +51,14 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
     await page.getByText('Echo: hello', { exact: true }).waitFor();
   },
   Rules: async (page) => {
-    await page.getByLabel('Claims', { exact: true }).fill('{"sub": "bob", "groups": []}');
+    await page
+      .getByLabel('Rule in use')
+      .selectOption({ label: 'mcpAuthorization: allow users of tools may echo' });
+    const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
+    await expression.getByText('mcp.tool.name == "echo"').waitFor();
+    await expression.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.type(' || jwt.sub == "bob"');
     await page.getByRole('button', { name: 'Fill the matrix' }).click();
     await page.getByRole('table', { name: 'Values for callers and tools' }).scrollIntoViewIfNeeded();
   },
@@ -63,10 +71,22 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
   Connect: async (page) => {
     await page.getByLabel('settings for VS Code', { exact: true }).waitFor();
   },
+  Login: async (page) => {
+    await page.getByText('Log in at the issuer').click();
+    await page.getByRole('button', { name: 'Begin the login' }).click();
+    const link = page.getByRole('link', { name: /^Go to localhost:/ });
+    const [tab] = await Promise.all([page.context().waitForEvent('page'), link.click()]);
+    await tab.getByRole('button', { name: /^alice/ }).click();
+    await tab.getByText('Close this tab').waitFor();
+    await tab.close();
+    await page.getByText(/^Token received/).waitFor();
+    await page.getByText('Authorization request with PKCE').first().click();
+    await page.getByRole('list', { name: 'Steps of the login' }).scrollIntoViewIfNeeded();
+  },
 };
 
-/** Scenes that are no page of the menu show the page before them. */
-const inMenu = (name: string): boolean => name !== 'Why';
+/** The pages of scenes that have other names; undefined where the page before stays open. */
+const pageOf: Readonly<Record<string, string | undefined>> = { Why: undefined, Login: 'Playground' };
 
 mkdirSync(folder, { recursive: true });
 await using stage = await startConsoleStage({ storage: { mode: 'file' } });
@@ -75,7 +95,8 @@ const { page, open } = console;
 await page.setViewportSize(size);
 const sessions = await makeTraffic(stage);
 for (const [name, show] of Object.entries(scenes)) {
-  if (inMenu(name)) await open(name);
+  const menu = name in pageOf ? pageOf[name] : name;
+  if (menu !== undefined) await open(menu);
   await show(page, stage);
   for (const colorScheme of ['light', 'dark'] as const) {
     await showScheme(page, colorScheme);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -11,6 +12,7 @@ import { until } from '../../src/until.testing.ts';
 import type { Page } from 'playwright-core';
 import { builtConsole } from '../support/builtConsole.ts';
 import { browserPath, openConsole, startConsoleStage } from './console.testing.ts';
+import { operatorOf } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { group } from './stage.testing.ts';
@@ -199,6 +201,48 @@ test('ten thousand requests leave the page usable', journey, async () => {
   await page.getByRole('dialog', { name: 'Why' }).waitFor();
   assert.deepEqual(console.offences, []);
 });
+
+/** Sends requests that a rule refuses, many on each connection. */
+async function flood(url: string, count: number): Promise<void> {
+  const { port, host } = new URL(url);
+  const connections = 10;
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = connect(Number(port), '127.0.0.1');
+      const request = `GET /app HTTP/1.1\r\nhost: ${host}\r\nx-who: eve\r\n\r\n`;
+      const last = `GET /app HTTP/1.1\r\nhost: ${host}\r\nx-who: eve\r\nconnection: close\r\n\r\n`;
+      socket.resume().end(request.repeat(count / connections - 1) + last);
+      await once(socket, 'close');
+    }),
+  );
+}
+
+test(
+  'a flood of requests leaves the page usable, and the page says how many it left out',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage();
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    await page.getByText(/^Connected/).waitFor();
+    await flood(stage.gateway.url, 10_000);
+    await open('Playground');
+    await open('Traffic');
+    await fetch(`${stage.gateway.url}/app/later`, { headers: { 'x-who': 'eve' } });
+    await page.getByText(/[1-9]\d* left out because they came too fast/).waitFor();
+    await page.getByLabel('Path, tool, route or rule').fill('/app/later');
+    await page
+      .getByRole('row', { name: /denied 403 GET \/app\/later/ })
+      .getByRole('button')
+      .click();
+    await page.getByRole('dialog', { name: 'Why' }).getByText('not eve').first().waitFor();
+    const { rates } = (await operatorOf(stage.gateway)('GET', '/api/v1/status')).json as {
+      readonly rates: { readonly refusals: number };
+    };
+    assert.ok(rates.refusals > 10_000, `${rates.refusals} refusals`);
+    assert.deepEqual(console.offences, []);
+  },
+);
 
 test(
   'settings for clients name the route and its authentication, and a read-only file cannot be saved',
@@ -511,9 +555,29 @@ test(
     const matrix = page.getByRole('table', { name: 'Values for callers and tools' });
     await matrix.getByRole('row', { name: /alice.* true false$/ }).waitFor();
     await matrix.getByRole('row', { name: /bob.* false false$/ }).waitFor();
+
+    // An edit of a rule in use, before it is saved.
+    const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
+    const rule = page.getByLabel('Rule in use');
+    await rule.selectOption({ label: 'mcpAuthorization: allow users of tools may echo' });
+    await expression.getByText('mcp.tool.name == "echo"').waitFor();
+    await expression.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.type(' || jwt.sub == "bob"');
+    const bob = await openSession(stage.mcp, stage.tokens.bob);
+    assert.ok((await bob.call('echo', { message: 'hello' })).error);
+    await page.getByRole('button', { name: 'Take recent callers' }).click();
+    await until('the caller of the refused call', async () => {
+      return /"sub":"bob".*"groups":\[\]/.test(await page.getByLabel('Claims of caller 1').inputValue());
+    });
+    await page.getByRole('button', { name: 'Add a caller' }).click();
+    await page.getByLabel('Claims of caller 2').fill(`{"sub": "alice", "groups": ["${group}"]}`);
+    await page.getByRole('button', { name: 'Fill the matrix' }).click();
+    await matrix.getByRole('row', { name: /bob.* false becomes true false becomes true$/ }).waitFor();
+    await matrix.getByRole('row', { name: /alice.* true false$/ }).waitFor();
     assert.deepEqual(await console.findings(), []);
 
-    const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
+    await rule.selectOption('');
     await expression.click();
     await page.keyboard.press('Control+a');
     await page.keyboard.type('mcp.tool.nam');

@@ -25,7 +25,10 @@ function Member({ name, value, depth }: { name: string; value: unknown; depth: n
         <span className="quiet">{name}:</span> {textOf(value)}
       </li>
     );
-  const count = membersOf(value).length;
+  const { place, ...rest } = value as { readonly place?: unknown };
+  const origin = originOf(place);
+  const shown = origin === undefined ? value : rest;
+  const count = membersOf(shown).length;
   if (count === 0)
     return (
       <li>
@@ -37,13 +40,21 @@ function Member({ name, value, depth }: { name: string; value: unknown; depth: n
       <details open={depth < openDepth}>
         <summary>
           {name} <span className="quiet">({count})</span>
+          {origin !== undefined && <span className="quiet"> from {origin}</span>}
         </summary>
         <ul>
-          <Members value={value} depth={depth + 1} />
+          <Members value={shown} depth={depth + 1} />
         </ul>
       </details>
     </li>
   );
+}
+
+/** The place of a value in the configuration: `config.yaml:8:7`. */
+function originOf(place: unknown): string | undefined {
+  const { file, line, column } = Object(place) as Readonly<Record<string, unknown>>;
+  if (typeof file !== 'string' || typeof line !== 'number') return undefined;
+  return `${file.split('/').at(-1) ?? file}:${line}:${String(column)}`;
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -7,6 +7,7 @@ import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
 import { Tag, type Tone } from '../parts/Tag.tsx';
 import { claimsOf } from './claimsOf.ts';
+import { recentCallers } from './recentCallers.ts';
 import { withTool } from './requestText.ts';
 
 /** A caller of the matrix. */
@@ -18,20 +19,38 @@ interface Caller {
 /** Cells of a matrix; each is a request to the gateway. */
 const mostCells = 200;
 
-interface Row {
-  readonly claims: string;
-  readonly answers: readonly CelAnswer[];
+interface Cell {
+  readonly after: CelAnswer;
+  /** The value of the rule in use; absent without one, and where it is the same. */
+  readonly before?: CelAnswer;
 }
 
-/** Shows which callers an expression would let use which tools. */
-export function Matrix({ expression, request }: { expression: string; request: string }) {
+interface Row {
+  readonly claims: string;
+  readonly cells: readonly Cell[];
+}
+
+/**
+ * Shows which callers an expression would let use which tools.
+ * @param props.baseline the expression in use, whose values are compared
+ */
+export function Matrix(props: { expression: string; baseline: string | undefined; request: string }) {
+  const { expression, baseline, request } = props;
   const [callers, setCallers] = useState<readonly Caller[]>([
     { id: 1, claims: '{"sub": "alice", "groups": ["mcp-users"]}' },
     { id: 2, claims: '{"sub": "bob", "groups": []}' },
   ]);
   const [toolText, setToolText] = useState('echo, get-sum');
   const tools = [...new Set(toolText.split(',').map((name) => name.trim()))].filter((name) => name !== '');
-  const fill = useMutation({ mutationFn: () => rowsOf(expression, request, callers, tools) });
+  const fill = useMutation({ mutationFn: () => rowsOf({ expression, baseline, request }, callers, tools) });
+  const recent = useMutation({
+    mutationFn: recentCallers,
+    onSuccess: (found) => {
+      if (found.length === 0) return;
+      setCallers(found.map((claims, at) => ({ id: at + 1, claims: JSON.stringify(claims) })));
+      fill.reset();
+    },
+  });
   const change = (id: number, claims: string): void => {
     setCallers(callers.map((caller) => (caller.id === id ? { id, claims } : caller)));
     fill.reset();
@@ -40,6 +59,7 @@ export function Matrix({ expression, request }: { expression: string; request: s
     <Stack gap="xs" component="section" aria-label="Matrix">
       <p className="quiet">
         The value of the expression for each caller and tool. The request above is a tool call.
+        {baseline !== undefined && ' A cell with two values is one that the edit changes.'}
       </p>
       {callers.map(({ id, claims }, at) => (
         <Group key={id} align="end" wrap="nowrap">
@@ -78,6 +98,9 @@ export function Matrix({ expression, request }: { expression: string; request: s
         >
           Add a caller
         </Button>
+        <Button variant="default" loading={recent.isPending} onClick={() => recent.mutate()}>
+          Take recent callers
+        </Button>
         <Button
           loading={fill.isPending}
           disabled={callers.length * tools.length > mostCells || expression.trim() === ''}
@@ -89,29 +112,44 @@ export function Matrix({ expression, request }: { expression: string; request: s
       {callers.length * tools.length > mostCells && (
         <Note tone="warn">The matrix may have {mostCells} cells.</Note>
       )}
+      {recent.error !== null && <Failure error={recent.error} doing="Reading the callers" />}
+      {recent.data?.length === 0 && (
+        <p className="quiet" role="status">
+          No kept request has a caller. The gateway keeps refusals, errors, and what Traffic shows.
+        </p>
+      )}
       {fill.error !== null && <Failure error={fill.error} doing="Filling the matrix" />}
       {fill.data !== undefined && <Cells rows={fill.data} tools={tools} />}
     </Stack>
   );
 }
 
+interface Tried {
+  readonly expression: string;
+  readonly baseline: string | undefined;
+  readonly request: string;
+}
+
 async function rowsOf(
-  expression: string,
-  request: string,
+  { expression, baseline, request }: Tried,
   callers: readonly Caller[],
   tools: readonly string[],
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (const { claims: text } of callers) {
     const claims = claimsOf(text);
-    const answers = await Promise.all(
-      tools.map(async (tool) => {
+    const cells = await Promise.all(
+      tools.map(async (tool): Promise<Cell> => {
         const call = withTool(request, tool);
         if (call === undefined) throw new Error('The request above must be a tool call.');
-        return await evaluate(expression, { request: call, ...(claims === undefined ? {} : { claims }) });
+        const written = { request: call, ...(claims === undefined ? {} : { claims }) };
+        const after = await evaluate(expression, written);
+        if (baseline === undefined || baseline === expression) return { after };
+        const before = await evaluate(baseline, written);
+        return shortValue(before) === shortValue(after) ? { after } : { before, after };
       }),
     );
-    rows.push({ claims: text, answers });
+    rows.push({ claims: text, cells });
   }
   return rows;
 }
@@ -130,16 +168,20 @@ const Cells = ({ rows, tools }: { rows: readonly Row[]; tools: readonly string[]
         </tr>
       </thead>
       <tbody>
-        {rows.map(({ claims, answers }) => (
-          <tr key={claims}>
+        {rows.map(({ claims, cells }, nth) => (
+          // eslint-disable-next-line react/no-array-index-key -- two callers may have the same claims
+          <tr key={nth}>
             <th scope="row" className="mono">
               {claims}
             </th>
-            {answers.map((answer, at) => (
+            {cells.map(({ before, after }, at) => (
               <td key={tools[at]}>
-                <span title={'error' in answer ? answer.error : undefined}>
-                  <Tag tone={toneOf(answer)}>{shortValue(answer)}</Tag>
-                </span>
+                {before !== undefined && (
+                  <>
+                    <Shown answer={before} /> <span className="quiet">becomes</span>{' '}
+                  </>
+                )}
+                <Shown answer={after} />
               </td>
             ))}
           </tr>
@@ -147,6 +189,12 @@ const Cells = ({ rows, tools }: { rows: readonly Row[]; tools: readonly string[]
       </tbody>
     </table>
   </div>
+);
+
+const Shown = ({ answer }: { answer: CelAnswer }) => (
+  <span title={'error' in answer ? answer.error : undefined}>
+    <Tag tone={toneOf(answer)}>{shortValue(answer)}</Tag>
+  </span>
 );
 
 const shortValue = (answer: CelAnswer): string =>

@@ -1,6 +1,7 @@
-import { Button, Group, Stack, Textarea, Title } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
+import { useConfigText } from '../api/configuration.ts';
 import { useRoutes } from '../api/queries.ts';
 import { evaluate, explain, type WrittenRequest } from '../api/rules.ts';
 import type { CelAnswer, RouteView } from '../api/types.ts';
@@ -14,6 +15,7 @@ import { cel } from './celLanguage.ts';
 import { claimsOf } from './claimsOf.ts';
 import { Matrix } from './Matrix.tsx';
 import { exampleFor } from './requestText.ts';
+import { rulesInUse, type RuleInUse } from './rulesInUse.ts';
 
 /** Explains a request, and evaluates expressions about it. */
 export const RulesPage = () => (
@@ -40,6 +42,7 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
   );
   const [claims, setClaims] = useState('');
   const [expression, setExpression] = useState('mcp.tool.name == "echo" && "mcp-users" in jwt.groups');
+  const [baseline, setBaseline] = useState<RuleInUse>();
   const language = useMemo(() => cel(), []);
   const written = (): WrittenRequest => {
     const given = claimsOf(claims);
@@ -88,6 +91,13 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
       <Title order={2} size="h4">
         Expression
       </Title>
+      <RuleChooser
+        chosen={baseline}
+        onChoose={(rule) => {
+          setBaseline(rule);
+          if (rule !== undefined) setExpression(rule.expression);
+        }}
+      />
       <Editor
         label="Expression (CEL)"
         value={expression}
@@ -105,8 +115,31 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
       <Title order={2} size="h4">
         Callers and tools
       </Title>
-      <Matrix expression={expression} request={request} />
+      <Matrix expression={expression} baseline={baseline?.expression} request={request} />
     </>
+  );
+}
+
+/** Chooses a rule of the configuration: the matrix compares its edit with it. */
+function RuleChooser(props: {
+  chosen: RuleInUse | undefined;
+  onChoose: (rule: RuleInUse | undefined) => void;
+}) {
+  const { chosen, onChoose } = props;
+  const config = useConfigText();
+  const rules = useMemo(() => rulesInUse(config.data?.effective), [config.data]);
+  return (
+    <NativeSelect
+      label="Rule in use"
+      description="Edit its expression below, and see in the matrix what the edit changes."
+      maw={560}
+      value={chosen?.id ?? ''}
+      data={[
+        { value: '', label: 'none: a new expression' },
+        ...rules.map(({ id, label }) => ({ value: id, label })),
+      ]}
+      onChange={({ currentTarget }) => onChoose(rules.find(({ id }) => id === currentTarget.value))}
+    />
   );
 }
 

@@ -1,0 +1,63 @@
+/** Claim sets of the callers of recent requests. */
+
+import { EventReader } from '../api/eventReader.ts';
+import { openAnswer } from '../api/client.ts';
+import type { Claims } from '../api/rules.ts';
+import type { Decision, RequestRecord } from '../api/types.ts';
+
+/** The gateway sends its kept records at once, and then those of further requests. */
+const readMs = 1_000;
+const mostCallers = 20;
+
+/** Reads the callers of the requests that the gateway keeps, the latest first. @throws ApiError */
+export async function recentCallers(): Promise<readonly Claims[]> {
+  const enough = AbortSignal.timeout(readMs);
+  const records: RequestRecord[] = [];
+  const response = await openAnswer('requests', undefined, enough);
+  const events = new EventReader(({ event, data }) => {
+    if (event === 'request') records.push(JSON.parse(data) as RequestRecord);
+  });
+  const text = new TextDecoder();
+  const reader = response.body?.getReader();
+  try {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
+      events.read(text.decode(part.value, { stream: true }));
+  } catch (error) {
+    if (!enough.aborted) throw error;
+  }
+  return callersOf(records);
+}
+
+/**
+ * The callers of records, the latest first. A record has the claims that rules read, and no others.
+ * @param records the oldest first
+ */
+export function callersOf(records: readonly Pick<RequestRecord, 'decision'>[]): readonly Claims[] {
+  const callers = new Map<string, Record<string, unknown>>();
+  for (const { decision } of records) {
+    const { subject, issuer } = decision?.caller ?? {};
+    if (decision === undefined || subject === undefined) continue;
+    const id = `${issuer ?? ''} ${subject}`;
+    const claims = { ...callers.get(id), sub: subject, ...claimsRead(decision) };
+    // The latest caller comes last.
+    callers.delete(id);
+    callers.set(id, claims);
+  }
+  return [...callers.values()].toReversed().slice(0, mostCallers);
+}
+
+function claimsRead({ policies, mcp = [] }: Decision): Record<string, unknown> {
+  const rules = [...policies, ...mcp].flatMap((each) => each.rules ?? []);
+  return Object.fromEntries(
+    rules.flatMap(({ claims = {} }) =>
+      Object.entries(claims).flatMap(([name, json]) => {
+        try {
+          return [[name, JSON.parse(json) as unknown]];
+        } catch {
+          // Absent, or too long to be recorded whole.
+          return [];
+        }
+      }),
+    ),
+  );
+}
