@@ -11,11 +11,13 @@ import { errorsPage } from './errorsPage.ts';
 import { commandsPage } from './reference/commandsPage.ts';
 import { examplesPage } from './reference/examplesPage.ts';
 import { fieldPages } from './reference/fieldPages.ts';
+import { uncheckedPage } from './reference/uncheckedPage.ts';
 
 /** Path from the root of the repository → what it should hold. */
 const generated: readonly { readonly path: string; readonly render: () => string | Promise<string> }[] = [
   { path: 'docs/errors.md', render: errorsPage },
   { path: 'docs/reference/commands.md', render: commandsPage },
+  { path: 'docs/reference/unchecked.md', render: uncheckedPage },
   { path: 'examples/README.md', render: examplesPage },
   ...Array.from(await fieldPages(), ([path, text]) => ({ path, render: () => text })),
   { path: 'schema/portcullis.schema.json', render: configurationSchema },

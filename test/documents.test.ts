@@ -5,7 +5,6 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { defaults } from '../src/model/index.ts';
-import { loadText, renderProblem } from '../src/config/index.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = globSync(['*.md', 'docs/**/*.md', 'apps/*/*.md', 'examples/**/*.md', 'bench/*.md'], {
@@ -62,23 +61,6 @@ test('every page of the documents is listed by the index of its folder', () => {
         .includes(page);
     });
   assert.deepEqual(missing, []);
-});
-
-test('every whole configuration in the documents is valid', () => {
-  const blocks = pages.flatMap((page) =>
-    Array.from(
-      read(page).matchAll(/^```ya?ml\n((?:binds:|gateways:|mcp:\n +port:)[\s\S]*?)^```/gm),
-      ([, text = '']) => ({
-        page,
-        text,
-      }),
-    ),
-  );
-  assert.ok(blocks.some(({ page }) => page === 'README.md'));
-  for (const { page, text } of blocks) {
-    const result = loadText(text, { file: page, env: {} });
-    assert.deepEqual(result.ok ? [] : result.problems.map(renderProblem), [], text);
-  }
 });
 
 test('every command of package.json that the documents name exists', () => {
