@@ -36,7 +36,7 @@ interface Page {
   readonly file?: string;
 }
 
-const waitFor = (url: string): string => `curl -s -o /dev/null --retry 40 --retry-connrefused ${url}`;
+const waitFor = (url: string): string => `curl -s -o /dev/null --retry 100 --retry-delay 1 --retry-connrefused ${url}`;
 const ready = waitFor('http://localhost:15021/healthz/ready');
 
 /** The gateway that pages about operation speak of, and one whose admin port is a socket. */
@@ -103,7 +103,7 @@ describe('the shell blocks of the documents', { skip, concurrency: 3 }, () => {
       cwd: inRoot === true ? root : folder,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 90_000,
+      timeout: 240_000,
     });
     const status = new Promise((resolve) => child.on('close', resolve));
     const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -112,7 +112,7 @@ describe('the shell blocks of the documents', { skip, concurrency: 3 }, () => {
   };
 
   for (const each of pages)
-    test(`${each.page} prints what it says`, { timeout: 120_000 }, async () => {
+    test(`${each.page} prints what it says`, { timeout: 280_000 }, async () => {
       const all = blocksIn(each.page);
       const blocks = all.filter(isRun);
       assert.ok(blocks.length > 0);
