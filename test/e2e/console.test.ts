@@ -466,6 +466,8 @@ test(
 
     await open('Traffic');
     const denied = page.getByRole('row', { name: /denied.*tools\/call echo.*bob/ });
+    // It is there within a second; machines of tests are busy.
+    await denied.waitFor({ timeout: 15_000 });
     await denied.getByRole('button').click();
     const drawer = page.getByRole('dialog', { name: 'Why' });
     await drawer.getByText('users of tools may echo').first().waitFor();

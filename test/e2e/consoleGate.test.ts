@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { openBrowser } from '../../apps/dev-idp/src/browser.testing.ts';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { until } from '../../src/until.testing.ts';
 import { freePorts } from '../support/loopback.ts';
@@ -35,6 +36,12 @@ gateways:
 routes:
 - name: app
   policies: { directResponse: { status: 204 } }
+- name: orders
+  matches: [{ path: { pathPrefix: /orders } }]
+  policies: ${inline({
+    jwtAuth: { mode: 'strict', issuer: idp.issuer, audiences: ['api://default'] },
+    directResponse: { status: 200 },
+  })}
 ui: ${inline(ui)}
 `;
 
@@ -123,6 +130,40 @@ test('nothing of the console is served to a caller who has not logged in', async
   const { secret } = operatorSecret(gateway);
   const withSecret = await api({ authorization: `Bearer ${secret}` })('GET', 'status');
   assert.equal(withSecret.status, 401, 'the secret of the admin port counts there only');
+});
+
+test('an operator behind a login gets a token at the issuer of a route, and nobody else ends the login', async () => {
+  const alice = await consoleOf('alice');
+  const routes = (await alice.reader('GET', 'routes')).json as unknown as readonly { readonly id: string }[];
+  const { id: route } = routes.find(({ id }) => id.endsWith('/orders')) ?? assert.fail();
+  const path = `playground/${encodeURIComponent(route)}`;
+  const bob = await consoleOf('bob');
+  assert.equal((await bob.ask('POST', `${path}/login`, {})).status, 403);
+  const begun = await alice.ask('POST', `${path}/login`, {}, { origin: url });
+  assert.equal(begun.status, 200);
+  const { login, steps } = begun.json as {
+    readonly login: { readonly id: string; readonly authorizeUrl: string } | null;
+    readonly steps: unknown;
+  };
+  assert.ok(login !== null, JSON.stringify(steps));
+
+  const browser = openBrowser(idp.url);
+  const page = await browser.get(login.authorizeUrl);
+  const back = (await browser.post(page.url, { user: 'alice' })).url;
+  assert.ok(back.startsWith(`${url}/ui/playground/callback?`), back);
+  const navigation = {
+    'sec-fetch-site': 'cross-site',
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-dest': 'document',
+  };
+  assert.equal((await ask(back, { headers: navigation })).status, 302);
+  assert.equal((await ask(back, { headers: { ...navigation, cookie: bob.cookie } })).status, 403);
+  assert.equal((await ask(back, { headers: { ...navigation, cookie: alice.cookie } })).status, 200);
+  const token = await alice.ask('POST', `logins/${login.id}/token`);
+  assert.equal(token.status, 200, JSON.stringify(token.json));
+  const headers = { authorization: `Bearer ${String(token.json['accessToken'])}` };
+  const played = await alice.ask('POST', path, { method: 'GET', path: '/orders', headers });
+  assert.equal(played.json['status'], 200);
 });
 
 test('a user who logs in is a viewer, and ui.operators makes operators', async () => {
