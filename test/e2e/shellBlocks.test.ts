@@ -36,7 +36,8 @@ interface Page {
   readonly file?: string;
 }
 
-const waitFor = (url: string): string => `curl -s -o /dev/null --retry 100 --retry-delay 1 --retry-connrefused ${url}`;
+const waitFor = (url: string): string =>
+  `curl -s -o /dev/null --retry 100 --retry-delay 1 --retry-connrefused ${url}`;
 const ready = waitFor('http://localhost:15021/healthz/ready');
 
 /** The gateway that pages about operation speak of, and one whose admin port is a socket. */
