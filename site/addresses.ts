@@ -11,10 +11,14 @@ export function idOf(file: string): string {
       .replace(/^examples\//, 'gallery/')
       .replace(/\.yaml$/, '')
       .toLowerCase();
-  return file
-    .replace(/^docs\//, '')
-    .replace(/(?:\/README)?\.md$/, '')
-    .toLowerCase();
+  return (
+    file
+      .replace(/^docs\//, '')
+      // A page may have the name of a folder: docs/mcp.md and docs/mcp/.
+      .replace(/\/README\.md$/, '/overview')
+      .replace(/\.md$/, '')
+      .toLowerCase()
+  );
 }
 
 export interface Surroundings {

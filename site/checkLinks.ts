@@ -32,9 +32,7 @@ export function deadLinks(folder: string, base: string): readonly string[] {
     const [path = '', anchor] = target.replace(/\?[^#]*/, '').split('#');
     if (path.startsWith('/') && !`${path}/`.startsWith(base)) return true;
     const file =
-      path === ''
-        ? page
-        : fileOf(path.startsWith('/') ? path.slice(base.length - 1) : join(dirname(page), path));
+      path === '' ? page : fileOf(path.startsWith('/') ? path.slice(base.length) : join(dirname(page), path));
     if (file === undefined) return true;
     return anchor !== undefined && anchor !== '' && anchors.get(file)?.has(anchor) === false;
   };

@@ -112,7 +112,7 @@ export function misplaced(files = documents()): readonly string[] {
 
 /**
  * All pages and the sidebar.
- * @throws Error if a document is in no section
+ * @throws Error if a document is in no section, or two pages have the same address
  */
 export function site({ base = '/', repository }: SiteOptions = {}): Site {
   const problems = misplaced();
@@ -125,6 +125,9 @@ export function site({ base = '/', repository }: SiteOptions = {}): Site {
     base,
     ...(repository === undefined ? {} : { repository }),
   };
+  const ids = [...surroundings.pages].map(idOf);
+  const repeated = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (repeated !== undefined) throw new Error(`two pages have the address /${repeated}/`);
   const linkOf = (file: string): string => `/${idOf(file)}/`;
   const itemOf = (entry: Entry, collapsed: boolean): SidebarItem =>
     'file' in entry

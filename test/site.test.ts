@@ -63,7 +63,7 @@ test('links between pages lead to pages of the site, and links to other files be
   assert.equal(
     withSiteLinks(text, 'docs/x/y.md', surroundings),
     [
-      '[a](/p/a/#part) [x](/p/x/) [pic](https://e.com/x.md)',
+      '[a](/p/a/#part) [x](/p/x/overview/) [pic](https://e.com/x.md)',
       '![p](/p/images/p.png) `code` [b](/p/gallery/mcp/b/) [here](#part)',
       '```md',
       '[a](../a.md)',
@@ -83,7 +83,8 @@ test('dead pages, files and anchors of a built site are found', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-site-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const files: Readonly<Record<string, string>> = {
-    'index.html': '<a href="/p/a/"> <a href="/p/a/#here"> <a href="a/"> <a href="https://e.com/no">',
+    'index.html':
+      '<a href="/p/a/"> <a href="/p/a/#here"> <a href="a/"> <a href="/p/a/#gone"> <a href="https://e.com/no">',
     'a/index.html':
       '<h2 id="here"> <a href="#there"> <a href="/p/b/"> <img src="/p/no.png"> <a href="/elsewhere/">',
   };
@@ -96,6 +97,7 @@ test('dead pages, files and anchors of a built site are found', (t) => {
     'a/index.html: /p/b/',
     'a/index.html: /p/no.png',
     'a/index.html: /elsewhere/',
+    'index.html: /p/a/#gone',
   ]);
 });
 
