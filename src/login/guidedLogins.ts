@@ -25,7 +25,7 @@ import {
   type Server,
 } from './steps.ts';
 
-/** `livesMs`: the time that a user may take at the issuer. */
+/** `most`: logins that are kept, and logins that begin at a time; `livesMs`: the time of a user at the issuer. */
 const loginLimits = { most: 16, livesMs: 600_000 };
 
 /** For each request of the exchange. */
@@ -65,6 +65,8 @@ export class GuidedLogins implements LoginViews {
   private readonly now: () => number;
   private readonly logins = new Map<string, Login>();
   private readonly registrations: Registrations = new Map();
+  /** Logins whose steps are under way. */
+  private beginning = 0;
 
   constructor(options: GuidedLoginsOptions) {
     this.options = options;
@@ -74,12 +76,17 @@ export class GuidedLogins implements LoginViews {
   async begin(request: LoginRequest): Promise<BegunLogin | PlayRefusal> {
     const found = this.routeOf(request);
     if ('refusal' in found) return found;
+    if (this.beginning >= loginLimits.most)
+      return { status: 503, refusal: 'too many logins begin at a time' };
     const steps: LoginStep[] = [];
+    this.beginning++;
     try {
       return { steps, login: await this.begun(request, found, steps) };
     } catch (error) {
       if (!(error instanceof StepProblem)) throw error;
       return { steps };
+    } finally {
+      this.beginning--;
     }
   }
 

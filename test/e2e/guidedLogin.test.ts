@@ -1,11 +1,12 @@
 /** The playground logs an operator in at the issuers of a route, and at no others. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { openBrowser, type Browser } from '../../apps/dev-idp/src/browser.testing.ts';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
+import { until } from '../../src/until.testing.ts';
 import { begunLogin, loginToken } from '../../src/admin/api/shapes.ts';
 import { browserOf, firstLinkOf, newLink, operatorOf, type ApiClient } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
@@ -14,8 +15,11 @@ import { audience, authentication, group, inline, startIdp } from './stage.testi
 
 /** An issuer whose metadata a test writes. */
 const answers = { body: '', location: '' };
+/** Responses that wait; undefined: the issuer answers at once. */
+let held: ServerResponse[] | undefined;
 const strange = createServer((_, response) => {
-  if (answers.location === '') response.setHeader('content-type', 'application/json').end(answers.body);
+  if (held !== undefined) held.push(response);
+  else if (answers.location === '') response.setHeader('content-type', 'application/json').end(answers.body);
   else response.writeHead(302, { location: answers.location }).end();
 });
 let strangeIssuer = '';
@@ -282,4 +286,17 @@ test('the gateway asks no issuer but those of the route, and no endpoint that it
   assert.match(await problemWith({ ...endpoints, issuer: idp.issuer }), /names another issuer/);
   answers.location = inside;
   assert.match(await problemWith(endpoints), /redirected to another server/);
+});
+
+test('few logins begin at a time', async () => {
+  const waiting: ServerResponse[] = [];
+  held = waiting;
+  const begun = Array.from({ length: 16 }, () => begin('strange'));
+  await until('all logins to wait', () => waiting.length === 16);
+  const { status, json } = await operator('POST', `${pathOf('strange')}/login`, {});
+  assert.deepEqual([status, (json as { detail: string }).detail], [503, 'too many logins begin at a time']);
+  held = undefined;
+  for (const response of waiting) response.end('{}');
+  for (const { login } of await Promise.all(begun)) assert.equal(login, null);
+  assert.equal((await operator('POST', `${pathOf('strange')}/login`, {})).status, 200);
 });

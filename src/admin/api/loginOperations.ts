@@ -18,7 +18,11 @@ export const loginOperations = (logins: LoginViews): readonly ApiOperation[] => 
     parameters: { route: 'Id of the route, as `GET /api/v1/routes` has it, percent-encoded.' },
     body: shapes.newLogin,
     result: shapes.begunLogin,
-    refusals: { 404: 'no route has the id', 422: 'the route asks for no token of the issuer' },
+    refusals: {
+      404: 'no route has the id',
+      422: 'the route asks for no token of the issuer',
+      503: 'too many logins begin at a time',
+    },
     run: async ({ parameters: { route = '' }, headers, body, caller }) => {
       const { issuer, clientId, clientSecret, scopes } = body;
       const begun = orProblem(
