@@ -301,6 +301,7 @@ class Assembly implements Gateway {
       mask: maskText,
       model: () => intake.model,
       sessions: async () => (await plane.view()).mcp,
+      isControlled: 'stream' in source,
       onWritten: () => this.source?.look(),
     });
   }

@@ -330,6 +330,8 @@ export interface McpSessionState {
 export interface McpTargetState {
   readonly name: string;
   readonly state: string;
+  /** The last change of the state, in milliseconds since the epoch. */
+  readonly since?: number;
   readonly pid: number | undefined;
   readonly restarts: number;
   readonly lastError: string | undefined;

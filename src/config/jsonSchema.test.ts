@@ -6,10 +6,16 @@ import { configurationSchema } from './jsonSchema.ts';
 interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly description?: string;
+  readonly $ref?: string;
+  readonly $id?: string;
+  readonly default?: unknown;
   readonly not?: object;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly items?: JsonSchema;
   readonly allOf?: readonly JsonSchema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly definitions?: Readonly<Record<string, JsonSchema>>;
   readonly additionalProperties?: unknown;
 }
 
@@ -29,15 +35,41 @@ test('editors are told of unknown fields, of fields that are not built, and of t
   assert.deepEqual(bind?.properties?.['port']?.type, ['integer', 'string']);
 });
 
-/** Field paths without a description, below a schema. */
-function undescribed(part: JsonSchema, path: string): string[] {
-  const inner = Object.entries(part.properties ?? {}).flatMap(([name, field]) => [
-    ...(field.description === undefined && field.allOf === undefined ? [`${path}.${name}`] : []),
-    ...undescribed(field, `${path}.${name}`),
-  ]);
-  return part.items === undefined ? inner : [...inner, ...undescribed(part.items, `${path}[]`)];
+/** Every schema within a schema once, with its path. */
+function* parts(part: unknown, path: string, seen = new Set<object>()): Generator<[string, JsonSchema]> {
+  if (typeof part !== 'object' || part === null || seen.has(part)) return;
+  seen.add(part);
+  const schema = part as JsonSchema;
+  yield [path, schema];
+  for (const name of ['properties', 'definitions'] as const)
+    for (const [key, inner] of Object.entries(schema[name] ?? {}))
+      yield* parts(inner, `${path}.${key}`, seen);
+  for (const name of ['items', 'additionalProperties'] as const)
+    yield* parts(schema[name], `${path}[]`, seen);
+  for (const name of ['allOf', 'anyOf', 'oneOf'] as const)
+    for (const [index, inner] of (schema[name] ?? []).entries())
+      yield* parts(inner, `${path}<${index}>`, seen);
 }
 
-test('every field has a description', () => {
-  assert.deepEqual(undescribed(schema, ''), []);
+/** A reference has the description of its definition, or one beside it. */
+const descriptionOf = ({ description, $ref, allOf = [] }: JsonSchema): string | undefined =>
+  description ??
+  ($ref === undefined
+    ? allOf.map(descriptionOf).find((one) => one !== undefined)
+    : schema.definitions?.[$ref.slice($ref.lastIndexOf('/') + 1)]?.description);
+
+test('every property has a description, in definitions and alternatives too', () => {
+  const undescribed: string[] = [];
+  let checked = 0;
+  for (const [path, { properties = {} }] of parts(schema, ''))
+    for (const [name, property] of Object.entries(properties)) {
+      checked++;
+      if (descriptionOf(property) === undefined) undescribed.push(`${path}.${name}`);
+    }
+  assert.deepEqual(undescribed, []);
+  assert.ok(checked > 1_000, `${checked} properties`);
+});
+
+test('the schema has a stable name', () => {
+  assert.equal(schema.$id, 'https://portcullis.dev/schema/portcullis.schema.json');
 });

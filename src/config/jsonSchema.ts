@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { documentSchema } from './schema/document.ts';
 
+/** Names the schema, whatever its version is. It is no address to load it from. */
+const id = 'https://portcullis.dev/schema/portcullis.schema.json';
+
 /**
  * The JSON Schema of the configuration as text, for editors (`yaml-language-server`). Draft 7, because that is what
  * they know. Fields that this version refuses by name are in it as `not: {}`, so that an editor marks them too.
@@ -21,5 +24,5 @@ export function configurationSchema(): string {
     },
   });
   const { $schema, ...rest } = schema;
-  return `${JSON.stringify({ $schema, title: 'Portcullis configuration', ...rest }, null, 2)}\n`;
+  return `${JSON.stringify({ $schema, $id: id, title: 'Portcullis configuration', ...rest }, null, 2)}\n`;
 }

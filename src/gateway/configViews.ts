@@ -14,6 +14,8 @@ export interface ConfigViewsOptions {
   /** The model in use. */
   readonly model: () => Model | undefined;
   readonly sessions: () => Promise<PlaneView['mcp']>;
+  /** A controller sends the configuration, and the text has settings of this process only. */
+  readonly isControlled: boolean;
   /** The gateway takes the new text into use, as after every change of the file. */
   readonly onWritten: () => void;
 }
@@ -33,8 +35,12 @@ export function configViews(options: ConfigViewsOptions): ConfigViews {
       return masked.text;
     },
     schema,
-    whyReadOnly: () =>
-      model()?.process.consoleWrites === true ? document.whyNotWritable : 'config.storage.mode is not file',
+    whyReadOnly: () => {
+      if (options.isControlled) return 'the controller of the cluster sends the configuration';
+      return model()?.process.consoleWrites === true
+        ? document.whyNotWritable
+        : 'config.storage.mode is not file';
+    },
     check: async (text) => {
       const result = await document.check(text);
       if (!result.ok) return { problems: result.problems.map(shown), warnings: [], changes: undefined };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { request, type IncomingMessage } from 'node:http';
 import type { PlayedRequest, PlayRefusal, PlayRequest } from '../admin/index.ts';
 import type { Model } from '../model/index.ts';
-import { bindKey, routeViews, type Plane, type RouteView } from '../workers/index.ts';
+import { bindKey, routeId, routeViews, type Plane, type RouteView } from '../workers/index.ts';
 
 /** Headers that belong to the connection, or that the gateway writes itself. */
 const refusedHeaders: ReadonlySet<string> = new Set([
@@ -58,6 +58,7 @@ async function played(
   if (route === undefined) throw new PlayProblem(404, `no route has the id ${asked.route}`);
   if (route.kind === 'tcp') throw new PlayProblem(422, 'the route takes connections and no requests');
   const headers = headersOf(asked, route);
+  await checkRoute(asked, headers, route, plane);
   const path = await plane.entrance({
     bind: route.bind,
     ...(isSecure(model, route) && {
@@ -72,6 +73,27 @@ async function played(
     body: response,
   };
 }
+
+/** The router chooses the route, so the request must be one that it gives to the chosen one. @throws PlayProblem */
+async function checkRoute(
+  { method, path }: PlayRequest,
+  headers: Readonly<Record<string, string>>,
+  { id, bind }: RouteView,
+  plane: Plane,
+): Promise<void> {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const request = [`${method} ${path} HTTP/1.1`, ...lines].join('\r\n');
+  const { listener, route, outcome } = await plane.why({ request, bind });
+  // The data plane refuses a malformed request by itself.
+  if (outcome.error !== undefined && malformed.has(outcome.error)) return;
+  if (listener === undefined || route === undefined)
+    throw new PlayProblem(422, 'no route of the port serves this path: choose a path of the route');
+  const found = routeId(bind, listener, route);
+  if (found !== id)
+    throw new PlayProblem(422, `the route ${found} serves this path: choose that route, or another path`);
+}
+
+const malformed: ReadonlySet<string> = new Set(['bad_request', 'bad_host']);
 
 function isSecure({ binds }: Model, route: RouteView): boolean {
   const bind = binds.find((one, index) => bindKey(one, index) === route.bind);

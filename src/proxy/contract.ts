@@ -66,6 +66,8 @@ export interface TrialRequest {
   readonly request: string;
   /** The port of the listener; the one of the Host field, or the first of the configuration, where absent. */
   readonly port?: number;
+  /** The key of the bind, in place of the port. */
+  readonly bind?: string;
   /** The address of the client; 127.0.0.1 where absent. */
   readonly client?: string;
   /** In place of a token. */

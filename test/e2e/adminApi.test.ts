@@ -241,6 +241,25 @@ test('a session reads with its cookie, writes with its token, and ends', async (
   assert.equal((await console('GET', '/api/v1/status')).status, 401);
 });
 
+test('two gateways on one host keep their sessions apart', async () => {
+  const browsers = await Promise.all(
+    [1, 2].map(async (workers) => {
+      const gateway = gatewayWith(workers);
+      return { gateway, ...(await browserOf(gateway, await newLink(gateway, 'viewer'))) };
+    }),
+  );
+  const names = browsers.map(({ cookie }) => cookie.split('=', 1)[0]);
+  assert.equal(new Set(names).size, 2, 'a browser keeps both cookies');
+  // A browser sends the cookies of a host to all its ports.
+  const cookie = browsers.map((browser) => browser.cookie).join('; ');
+  for (const { gateway, cookie: own } of browsers) {
+    assert.equal((await apiClient(gateway, { cookie })('GET', '/api/v1/status')).status, 200);
+    const others = cookie.split('; ').filter((one) => one !== own);
+    const alone = await apiClient(gateway, { cookie: others.join('; ') })('GET', '/api/v1/status');
+    assert.equal(alone.status, 401);
+  }
+});
+
 test('the end of a session ends its event streams', async () => {
   const gateway = gatewayWith(1);
   const { cookie, ask: console } = await browserOf(gateway, await newLink(gateway, 'viewer'));
@@ -326,7 +345,13 @@ interface SessionRow {
   readonly route: string;
   readonly client: object;
   readonly revision: string;
-  readonly targets: readonly { readonly name: string; readonly state: string; readonly pid: number }[];
+  readonly startedAt: string;
+  readonly targets: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly since: string;
+    readonly pid: number;
+  }[];
 }
 
 const sessionsOf = async (gateway: GatewayProcess): Promise<SessionRow[]> =>
@@ -348,6 +373,7 @@ for (const workers of [1, 2]) {
     );
     const [child = assert.fail()] = row.targets;
     assert.deepEqual([child.name, child.state], ['rogue', 'ready']);
+    assert.ok(child.since >= row.startedAt && child.since <= new Date().toISOString(), child.since);
     assert.ok(gateway.children().some(({ pid }) => pid === child.pid));
 
     const target = await until('the line of the child', async () => {
@@ -670,6 +696,13 @@ test('the playground refuses what it cannot send, and ends what takes too long',
   assert.equal((await refused(app, { ...get, headers: { 'x-a': 'b\r\nc: d' } }))[0], 422);
   assert.equal((await refused(app, { ...get, path: 'http://evil.example/' }))[0], 400);
   assert.equal((await refused(app, { ...get, path: '/a b' }))[0], 422);
+  const elsewhere = await refused(app, { ...get, path: '/mcp/x' });
+  assert.deepEqual(elsewhere, [
+    422,
+    'the route 0#0/public/tools serves this path: choose that route, or another path',
+  ]);
+  const nowhere = await refused(playgroundOf('0#1/secure/app'), { ...get, headers: { host: 'b.example' } });
+  assert.deepEqual([nowhere[0], /no route of the port/.test(nowhere[1])], [422, true]);
   const [late, reason] = await refused(app, { ...get, timeoutMs: 20 });
   assert.deepEqual([late, /in time/.test(reason)], [502, true]);
 });

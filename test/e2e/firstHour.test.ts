@@ -78,6 +78,9 @@ describe('the first hour', () => {
     assert.equal(statSync(join(folder, '.env')).mode & 0o777, 0o600);
     const text = readFileSync(join(folder, 'portcullis.yaml'), 'utf8');
     assert.match(text, /failureMode: failOpen/);
+    const [, schema = ''] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(text) ?? [];
+    const { $id } = JSON.parse(readFileSync(join(folder, schema), 'utf8')) as { $id: string };
+    assert.match($id, /portcullis\.schema\.json$/);
     assert.doesNotMatch(text, /ecret/);
     assert.match(
       readFileSync(join(folder, 'portcullis-clients.md'), 'utf8'),

@@ -13,6 +13,7 @@ import { endpointsOf, modelWith, place, routeNamed } from '../../src/stream/mode
 import { Folder, startController, type Controller } from '../../src/stream/stage.testing.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { freePorts, listenOnLoopback } from '../support/loopback.ts';
+import { browserOf, newLink, operatorOf } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { until } from '../../src/until.testing.ts';
@@ -78,6 +79,32 @@ const problems = async (gateway: GatewayProcess): Promise<readonly string[]> =>
 
 const synchronized = async (gateway: GatewayProcess): Promise<boolean> =>
   (await gateway.metric('portcullis_config_synchronized')) === 1;
+
+test('the console of a proxy shows the model of its controller, and edits nothing', async (t) => {
+  const { controller, start } = await stage(t);
+  const [port = 0] = await freePorts(1);
+  say(controller, on(port, modelWith([routeNamed('a', '/')])), [await app(t, 'one')]);
+  await using gateway = await start('--admin=127.0.0.1:0');
+  await until('it to be in use', () => synchronized(gateway));
+  const viewer = await browserOf(gateway, await newLink(gateway, 'viewer'));
+  const routes = (await viewer.ask('GET', '/api/v1/routes')).json as { id: string; path: string }[];
+  assert.deepEqual(
+    routes.map(({ path }) => path),
+    ['/'],
+  );
+  const status = (await viewer.ask('GET', '/api/v1/status')).json as { config: { source: string } };
+  assert.equal(status.config.source, 'Gateway ns/gw');
+  const operator = operatorOf(gateway);
+  const config = (await operator('GET', '/api/v1/config')).json as Record<string, string | boolean>;
+  assert.deepEqual(
+    [config['writable'], config['whyReadOnly']],
+    [false, 'the controller of the cluster sends the configuration'],
+  );
+  const edit = { text: 'config: { storage: { mode: file } }' };
+  const tag = { 'if-match': String(config['etag']) };
+  assert.equal((await operator('PUT', '/api/v1/config', edit, tag)).status, 403);
+  assert.equal((await viewer.ask('PUT', '/api/v1/config', edit, tag)).status, 403);
+});
 
 test('a proxy serves the model of its controller, follows changes, and disconnects cleanly', async (t) => {
   const { controller, start } = await stage(t);

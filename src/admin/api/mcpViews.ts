@@ -27,10 +27,11 @@ export function sessionsOf(routes: readonly RouteView[], sessions: readonly McpS
     });
 }
 
-function targetOf({ name, state, pid, restarts, lastError }: McpTargetState) {
+function targetOf({ name, state, since, pid, restarts, lastError }: McpTargetState) {
   return {
     name,
     state,
+    ...(since !== undefined && { since: new Date(since).toISOString() }),
     ...(pid !== undefined && { pid }),
     restarts,
     ...(lastError !== undefined && { problem: redactText(lastError) }),
@@ -53,6 +54,7 @@ export function targetsOf(routes: readonly RouteView[], sessions: readonly McpSe
         name,
         kind,
         state: worst?.state ?? 'idle',
+        ...(worst?.since !== undefined && { since: new Date(worst.since).toISOString() }),
         sessions: uses.length,
         ...(problem !== undefined && { problem: redactText(problem) }),
         ...(worst && { restarts: children.reduce((sum, { restarts }) => sum + restarts, 0) }),

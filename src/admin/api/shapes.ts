@@ -163,6 +163,7 @@ export const sessions = z.array(
       z.object({
         name: z.string(),
         state: z.string(),
+        since: time.optional(),
         pid: z.int().optional(),
         restarts: count.optional(),
         problem: z.string().optional(),
@@ -179,6 +180,7 @@ export const targets = z.array(
     state: z
       .string()
       .meta({ description: 'The worst state in all sessions; idle where no session uses it.' }),
+    since: time.optional().meta({ description: 'The last change of this state.' }),
     sessions: count,
     problem: z.string().optional(),
     restarts: count.optional(),

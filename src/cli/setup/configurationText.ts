@@ -1,6 +1,9 @@
 import { stringify } from 'yaml';
 import { literal, trial, type Grant, type Setup } from './setup.ts';
 
+/** The JSON Schema beside the configuration: editors complete and check fields by it. */
+export const schemaName = 'portcullis.schema.json';
+
 /** A rule of `mcpAuthorization` for the tools of a group, in CEL. */
 function ruleFor({ group, tools }: Grant, { groupClaim, servers }: Setup): string {
   const claim = /^[A-Za-z_]\w*$/.test(groupClaim)
@@ -57,7 +60,8 @@ ${block(
 )}
 `;
   const targets = servers.map(({ name, target }) => ({ name, ...target }));
-  return `# Written by \`${command}\`. Check it with: portcullis check FILE. The gateway reloads it when it changes.
+  return `# yaml-language-server: $schema=./${schemaName}
+# Written by \`${command}\`. Check it with: portcullis check FILE. The gateway reloads it when it changes.
 binds:
   - port: ${String(port)}
     # Only this machine can connect. Remove the line to listen on every address, and add TLS to the listener then.

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { configurationSchema } from '../../config/index.ts';
 import { UsageError, type Terminal } from '../command.ts';
 import { clientSnippets } from './clientSnippets.ts';
-import { configurationText, environmentText } from './configurationText.ts';
+import { configurationText, environmentText, schemaName } from './configurationText.ts';
 import type { Setup } from './setup.ts';
 
 export interface Files {
@@ -32,6 +33,7 @@ export function writeFiles(
     { name: configurationName, text: configurationText(setup, command), mode: 0o644 },
     // Only its owner may read the secrets.
     ...(environment === undefined ? [] : [{ name: environmentName, text: environment, mode: 0o600 }]),
+    { name: schemaName, text: configurationSchema(), mode: 0o644 },
     { name: clientsName, text: clientSnippets(setup), mode: 0o644 },
   ];
   mkdirSync(folder, { recursive: true });

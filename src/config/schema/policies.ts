@@ -18,7 +18,9 @@ export const policyFields = (place: PolicyPlace): PolicyFields =>
   );
 
 /** Policies of the way to a backend: no steps of a request, but part of the backends of the route. */
-const ofBackends = { backendTLS: backendTls.optional() };
+const ofBackends = {
+  backendTLS: backendTls.optional().describe('TLS of the connections from the route to its backends.'),
+};
 export const backendPolicyNames: readonly string[] = Object.keys(ofBackends);
 
 export const routePolicies = fields(

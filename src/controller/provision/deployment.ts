@@ -18,8 +18,8 @@ const user = 65_532;
 const terminationGrace = 60;
 /** Tells a proxy how long it has, so that it ends by itself before it is killed. */
 const graceVariable = 'TERMINATION_GRACE_PERIOD_SECONDS';
-/** Only the user of the proxy may connect, so nothing on the network can; `kubectl exec` does. */
-const adminSocket = `unix:${cacheFolder}/admin.sock`;
+/** Only the pod itself reaches it, `kubectl port-forward` among others: that is how the console is opened. */
+const adminAddress = '127.0.0.1:15000';
 
 /** The pods of a Gateway. Nothing in them depends on what the Gateway serves, so that a change restarts none. */
 export function deploymentOf(
@@ -174,7 +174,7 @@ function containerOf({ model, parameters, installation, env = [], args = [], mou
       `--cache=${cacheFolder}`,
       `--log-level=${parameters.logLevel ?? 'info'}`,
       `--log-format=${parameters.logFormat ?? 'text'}`,
-      `--admin=${adminSocket}`,
+      `--admin=${adminAddress}`,
       `--stats=[::]:${String(stats)}`,
       `--readiness=[::]:${String(readiness)}`,
       ...args,
@@ -184,6 +184,8 @@ function containerOf({ model, parameters, installation, env = [], args = [], mou
       // After the signal to end it is not ready, and serves on until that has got around; then it lets what runs finish.
       { name: 'CONNECTION_MIN_TERMINATION_DEADLINE', value: '5s' },
       { name: graceVariable, value: String(terminationGrace) },
+      // The secret of the admin port is kept here, in memory.
+      { name: 'XDG_RUNTIME_DIR', value: cacheFolder },
       ...env,
     ],
     ports: [

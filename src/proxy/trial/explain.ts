@@ -84,7 +84,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
   const head = new Head(limits.maxHeaders);
   const result = parseRequest(bytes, 0, bytes.length, head, limits);
   head.text = bytes.toString('latin1', 0, head.length);
-  const bind = bindFor(snapshot, request.port, result === COMPLETE ? head.get('host') : undefined);
+  const bind = bindFor(snapshot, request, result === COMPLETE ? head.get('host') : undefined);
   if (result !== COMPLETE) {
     const error = result === 0 ? 'bad_request' : refusal(result);
     return refusedHead(bind.key, error, head.problem === '' ? 'the head is not complete' : head.problem);
@@ -176,13 +176,19 @@ interface ChosenBind {
 }
 
 /** The bind of a port, of the port in Host, or the first bind for HTTP. @throws Error */
-function bindFor({ model }: Snapshot, port: number | undefined, host: string | undefined): ChosenBind {
+function bindFor(
+  { model }: Snapshot,
+  { port, bind: key }: Pick<TrialRequest, 'port' | 'bind'>,
+  host: string | undefined,
+): ChosenBind {
   const binds = model.binds.flatMap((bind, index) => {
     const protocols = bind.listeners.map(({ protocol }) => protocol);
     const secure = !protocols.includes('HTTP');
     const isHttp = protocols.some((protocol) => protocol === 'HTTP' || protocol === 'HTTPS');
     return isHttp ? [{ port: bind.port, key: bindKey(bind, index), secure }] : [];
   });
+  const named = binds.find((bind) => bind.key === key);
+  if (named !== undefined) return named;
   const asked = port ?? Number(/:(\d+)$/.exec(host ?? '')?.[1] ?? Number.NaN);
   const found = binds.find((bind) => bind.port === asked) ?? (port === undefined ? binds[0] : undefined);
   if (found === undefined)

@@ -21,6 +21,7 @@ import { maxPendingOf } from './pendingCalls.ts';
 import { Reinitialization, type ReinitializedConnection } from './reinitialization.ts';
 import type { ServerTransport, TransportOwner } from './serverTransport.ts';
 import { StartTimer } from './startTimer.ts';
+import { StateClock } from '../kind/stateClock.ts';
 
 export interface RemoteOptions extends ConnectionOptions {
   readonly reach: Reach;
@@ -67,7 +68,7 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
   readonly name: string;
   generation = 0;
   session: Session;
-  state: TargetState = 'starting';
+  private readonly clock = new StateClock();
   protected readonly target: NetworkTarget;
   protected readonly options: RemoteOptions;
   protected readonly transport: Transport;
@@ -218,10 +219,19 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     this.former.tick(now);
   }
 
+  get state(): TargetState {
+    return this.clock.state;
+  }
+
+  set state(next: TargetState) {
+    this.clock.state = next;
+  }
+
   view(): TargetView {
     return {
       name: this.name,
       state: this.state,
+      since: this.clock.since,
       pid: undefined,
       restarts: this.reinitialization.restarts,
       pending: this.transport.calling.size,

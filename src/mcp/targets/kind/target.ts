@@ -38,6 +38,8 @@ export type TargetState = 'starting' | 'ready' | 'restarting' | 'suspended' | 'f
 export interface TargetView {
   readonly name: string;
   readonly state: TargetState;
+  /** The last change of the state, in milliseconds since the epoch; absent where there is no connection. */
+  readonly since?: number;
   /** The pid of the child process, if there is one. */
   readonly pid: number | undefined;
   readonly restarts: number;

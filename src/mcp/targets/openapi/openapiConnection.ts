@@ -22,6 +22,7 @@ import { ApiCall } from './apiCall.ts';
 import { answerTo, type ToolCall } from './requestAnswer.ts';
 import type { ApiTools } from './apiTools.ts';
 import type { Descriptions, DescriptionUse } from './descriptions.ts';
+import { StateClock } from '../kind/stateClock.ts';
 
 export interface OpenApiOptions {
   readonly reach: Reach;
@@ -48,7 +49,7 @@ export class OpenApiConnection implements TargetConnection {
   private readonly options: OpenApiOptions;
   private target: OpenApiTarget;
   private reach: Reach;
-  private state: TargetState = 'starting';
+  private readonly clock = new StateClock();
   private version: string | undefined;
   private lastError: string | undefined;
   private description: DescriptionUse;
@@ -177,10 +178,19 @@ export class OpenApiConnection implements TargetConnection {
     return Promise.resolve();
   }
 
+  private get state(): TargetState {
+    return this.clock.state;
+  }
+
+  private set state(next: TargetState) {
+    this.clock.state = next;
+  }
+
   view(): TargetView {
     return {
       name: this.name,
       state: this.state,
+      since: this.clock.since,
       pid: undefined,
       restarts: 0,
       pending: this.waiting.size,

@@ -21,6 +21,7 @@ import type { Claim, Slot, SlotUser } from './slots.ts';
 import { failureOf } from './failure.ts';
 import { withoutValues } from './withoutValues.ts';
 import { StderrLog } from './stderrLog.ts';
+import { StateClock } from '../kind/stateClock.ts';
 
 export interface StdioOptions extends ConnectionOptions {
   readonly children: Children;
@@ -61,7 +62,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   private readonly reader: MessageReader;
   private readonly clocks: CallTimeouts;
   private readonly lateCalls: ThrottledLog;
-  private state: TargetState = 'starting';
+  private readonly clock = new StateClock();
   private child: Child | undefined;
   private restarts = 0;
   private lastError: string | undefined;
@@ -397,10 +398,19 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     void this.leaving.then(() => slot.release());
   }
 
+  private get state(): TargetState {
+    return this.clock.state;
+  }
+
+  private set state(next: TargetState) {
+    this.clock.state = next;
+  }
+
   view(): TargetView {
     return {
       name: this.name,
       state: this.state,
+      since: this.clock.since,
       pid: this.child?.pid,
       restarts: this.restarts,
       pending: this.calling.size,
