@@ -139,8 +139,9 @@ async function bundle(folder: string, withIdp: boolean): Promise<void> {
     platform: 'node',
     target,
     chunkNames: 'part-[hash]',
-    // Names stay whole, so that the stack of an error says where it was thrown.
-    minifySyntax: true,
+    // Names stay whole: the stack of an error says where it was thrown, and oidc-provider finds the lifetime of a token
+    // by the name of its class, which `minifySyntax` would remove.
+    minifySyntax: false,
     minifyWhitespace: false,
     legalComments: 'none',
     ...(withIdp ? {} : { external: [idp] }),

@@ -1,6 +1,6 @@
 /**
  * `npm run test:package`: tests the npm package on the oldest Node that `engines` permits, on Node 24, and on this one.
- * It fetches the others from the registry of npm.
+ * It fetches the others from the registry of npm. Then it follows the first section of docs/first-hour.md.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -26,7 +26,8 @@ try {
     });
     return join(folder, 'node_modules', name, 'bin/node');
   });
-  const { status } = spawnSync(process.execPath, ['--test', join(root, 'test/package/package.test.ts')], {
+  const files = ['package.test.ts', 'firstCall.fetched.ts'].map((file) => join(root, 'test/package', file));
+  const { status } = spawnSync(process.execPath, ['--test', '--test-concurrency=1', ...files], {
     stdio: 'inherit',
     env: { ...process.env, PORTCULLIS_TEST_NODES: nodes.join(delimiter) },
   });
