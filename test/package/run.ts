@@ -1,6 +1,6 @@
 /**
  * `npm run test:package`: tests the npm package on the oldest Node that `engines` permits, on Node 24, and on this one.
- * It fetches the others from the registry of npm. Then it follows the first section of docs/first-hour.md.
+ * It fetches the others from the registry of npm. Then it follows docs/start.md.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
