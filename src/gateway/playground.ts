@@ -81,6 +81,8 @@ async function checkRoute(
   { id, bind }: RouteView,
   plane: Plane,
 ): Promise<void> {
+  // Documents for clients without a token belong to the whole host, and say where the token is issued.
+  if (path.startsWith('/.well-known/')) return;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   const request = [`${method} ${path} HTTP/1.1`, ...lines].join('\r\n');
   const { listener, route, outcome } = await plane.why({ request, bind });
