@@ -4,8 +4,11 @@ import { configurationFlags, givenConfiguration } from './givenConfiguration.ts'
 
 export const explain: Command = {
   summary: 'print the ports, the routes in match order, the policies and the backends',
-  usage: '[FILE]',
-  flags: configurationFlags,
+  usage: '[FILE] [--json]',
+  flags: {
+    ...configurationFlags,
+    json: { type: 'boolean', help: 'print the model as JSON, with secrets replaced' },
+  },
   positionals: 1,
   async run(flags, positionals, terminal) {
     const given = givenConfiguration(flags, positionals);
@@ -14,7 +17,13 @@ export const explain: Command = {
     const { explanation } = await import('./explanation.ts');
     const result = loadToShow(given, terminal);
     if (result === undefined) return exitCode.invalid;
-    terminal.out(explanation(result.model));
+    if (flags['json'] === true) {
+      const [{ redactDump }, { maskedFields }] = await Promise.all([
+        import('../admin/index.ts'),
+        import('../config/index.ts'),
+      ]);
+      terminal.out(`${JSON.stringify(redactDump(result.model, maskedFields), null, 2)}\n`);
+    } else terminal.out(explanation(result.model));
     return exitCode.ok;
   },
 };

@@ -50,6 +50,7 @@ binds:
     match order, the first that holds wins:
       1.  *.tools.example.com  any method  below /  → route0
     route route0 (c.yaml:26:7)
+      policies of the listener: cors
       backend MCP
         target t: 'run it' --a 'it'\\''s' (in /srv; empty environment; sets TOKEN; starts within 1m)
   listener all, every host
@@ -73,6 +74,18 @@ metrics    http://[::]:15020
 readiness  unix:/run/ready
 `,
   );
+});
+
+test('the TLS of a listener is shown', () => {
+  const text = explained(`
+binds:
+- port: 443
+  listeners:
+  - tls: { cert: /tls/a.pem, key: /tls/a.key, root: /tls/ca.pem }
+    protocol: HTTPS
+    routes: [{ policies: { directResponse: { status: 204 } } }]
+`);
+  assert.match(text, /\n {4}TLSv1\.2 to TLSv1\.3, certificate \/tls\/a\.pem, client certificates required\n/);
 });
 
 test('listeners that pass bytes and datagrams are shown with who gets which share', () => {

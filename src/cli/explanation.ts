@@ -16,6 +16,7 @@ import {
   type Place,
   type PolicyUse,
   type Route,
+  type ServerTls,
   type TcpBackend,
   type TcpListener,
   type TcpRoute,
@@ -108,6 +109,7 @@ function httpLines(listener: HttpListener): string[] {
   return [
     `listener ${listener.name}, ${listener.hostname ?? 'every host'}`,
     ...indent([
+      ...tlsLines(listener.tls),
       ...policyLines(listener.policies),
       ...(rules.length === 0
         ? ['no route: every request is answered with 404']
@@ -122,7 +124,7 @@ function httpLines(listener: HttpListener): string[] {
           ]),
         ),
       ),
-      ...routes.flatMap(routeLines),
+      ...routes.flatMap((route) => routeLines(route, listener.policies)),
     ]),
   ];
 }
@@ -136,17 +138,36 @@ function matchCells({ path, method, headers, query }: Match): string[] {
   return [method ?? 'any method', `${kinds[path.kind]} ${path.value}`, conditions.join(', ')];
 }
 
-function routeLines(route: Route): string[] {
+function routeLines(route: Route, inherited: readonly PolicyUse[]): string[] {
   const total = route.backends.reduce((sum, { weight }) => sum + weight, 0);
   const direct = route.policies.some(({ name }) => answeringPolicies.has(name));
   return [
     `route ${route.name} (${where(route.place)})`,
     ...indent([
+      ...inheritedLines(inherited),
       ...policyLines(route.policies),
       ...route.backends.flatMap((backend) => backendLines(backend, total)),
       ...(route.backends.length === 0 ? [direct ? 'answers by itself' : 'no backend: answers 500'] : []),
     ]),
   ];
+}
+
+/** Policies of the listener run before those of each of its routes. */
+const inheritedLines = (policies: readonly PolicyUse[]): string[] =>
+  policies.length === 0 ? [] : [`policies of the listener: ${inOrder(policies).join(' → ')}`];
+
+const inOrder = (policies: readonly PolicyUse[]): string[] =>
+  policies.toSorted((a, b) => policyOrder(a.name) - policyOrder(b.name)).map(({ name }) => name);
+
+function tlsLines(tls: ServerTls | undefined): string[] {
+  if (tls === undefined) return [];
+  const { cert, more = [], root, rootOptional, minVersion, maxVersion } = tls;
+  const certificates = [cert, ...more.map((one) => one.cert)].map((pem) =>
+    'file' in pem ? pem.file : 'inline',
+  );
+  const versions = minVersion === maxVersion ? minVersion : `${minVersion} to ${maxVersion}`;
+  const clients = root === undefined ? '' : `, client certificates ${rootOptional ? 'optional' : 'required'}`;
+  return [`${versions}, certificate ${certificates.join(', ')}${clients}`];
 }
 
 function policyLines(policies: readonly PolicyUse[]): string[] {

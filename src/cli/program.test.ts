@@ -168,20 +168,19 @@ test('help and version are answered on standard output with 0', async () => {
 test('neither explain nor check shows the value of a variable', async () => {
   const env = { SECRET: 's3cr3t-value' };
   const routes = (rest: string): string => `${quiet}\nbinds: [{port: 0, listeners: [{routes: [${rest}]}]}]`;
-  const explained = await run(
-    [
-      'explain',
-      '-c',
-      routes(
-        '{matches: [{headers: [{name: x-a, value: {exact: $SECRET}}]}], backends: [{mcp: {targets: [{name: a, stdio: {cmd: run, args: [$SECRET, --token, "in clear"]}}]}}]}',
-      ),
-    ],
-    { env },
+  const text = routes(
+    '{matches: [{headers: [{name: x-a, value: {exact: $SECRET}}]}], backends: [{mcp: {targets: [{name: a, stdio: {cmd: run, args: [$SECRET, --token, "in clear"]}}]}}]}',
   );
+  const explained = await run(['explain', '-c', text], { env });
   assert.equal(explained.code, 0, explained.err);
   assert.match(explained.out, /x-a = \[redacted\]/);
   assert.match(explained.out, /run '\[redacted\]' --token '\[redacted\]'/);
   assert.doesNotMatch(explained.out, /s3cr3t|in clear/);
+  const { code, out } = await run(['explain', '--json', '-c', text], { env });
+  assert.equal(code, 0);
+  const { binds } = JSON.parse(out) as { binds: { listeners: { routes: object[] }[] }[] };
+  assert.equal(binds[0]?.listeners[0]?.routes.length, 1);
+  assert.doesNotMatch(out, /s3cr3t|in clear/);
   const checked = await run(['check', '-c', routes('{backends: [{backend: $SECRET}]}')], { env });
   assert.equal(checked.code, 1);
   assert.match(checked.err, /there is no backend "\$SECRET"/);
