@@ -60,6 +60,7 @@ binds:
       3.  *                any method  below /                                                → app
     route api (c.yaml:10:7)
       policies: cors → authorization → directResponse
+        authorization.rules[0]: allow jwt.sub == "a" (decides whole requests)
       answers by itself
     route app (c.yaml:8:7)
       backend http://a:1, 75 % of the requests

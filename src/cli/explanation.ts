@@ -28,8 +28,8 @@ import { redactArguments, redactText } from '../telemetry/index.ts';
 import { decisionLines } from './ruleDecisions.ts';
 
 /**
- * Explains a configuration to people. No setting of a policy is shown: they may hold secrets. Secrets that this
- * process knows, and values of flags such as `--token`, are replaced.
+ * Explains a configuration to people. Of the settings of policies, only rules are shown: the others may hold secrets.
+ * Secrets that this process knows, and values of flags such as `--token`, are replaced.
  */
 export function explanation(model: Model): string {
   const lines: string[] = [];

@@ -21,21 +21,24 @@ binds:
       backends: [{mcp: {targets: [{name: t, stdio: {cmd: run}}]}}]
 `;
 
-test('explain says what each rule about MCP decides, and check names the rules that lists do not follow', () => {
+test('explain shows each rule and what it decides, and check names the rules that lists do not follow', () => {
   const result = loadText(text, { file: 'c.yaml', env: {} });
   assert.ok(result.ok, result.ok ? '' : result.problems.map(renderProblem).join('\n'));
-  const second = 'mcpAuthorization.rules[1] (no x): decides calls, by mcp.tool.arguments, mcp.methodName';
-  const third = 'mcpAuthorization.rules[2]: decides calls, requires a b';
+  const second =
+    'mcpAuthorization.rules[1] (no x): deny mcp.tool.arguments.text.contains("x") && mcp.methodName == "tools/call" ' +
+    '(decides calls, by mcp.tool.arguments, mcp.methodName)';
+  const third = 'mcpAuthorization.rules[2]: require scopes a b if mcp.tool.name == "echo" (decides calls)';
   const lines = explanation(result.model)
     .split('\n')
     .filter((line) => line.includes('decides'));
   assert.deepEqual(
     lines.map((line) => line.trim()),
     [
-      'mcpAuthorization.rules[0]: decides lists and calls',
+      'authorization.rules[0]: allow jwt.sub == "a" (decides whole requests)',
+      'mcpAuthorization.rules[0]: allow mcp.tool.name == "echo" (decides lists and calls)',
       second,
       third,
-      'mcpAuthorization.rules[3]: decides whole requests',
+      'mcpAuthorization.rules[3]: deny jwt.sub == "b" (decides whole requests)',
     ],
   );
   assert.deepEqual(callRuleLines(result.model), [`route tools: ${second}`, `route tools: ${third}`]);

@@ -217,7 +217,7 @@ export function rulesOf({ name, settings }: PolicyUse): readonly Rule[] {
   return Array.isArray(rules) ? (rules as Rule[]) : [];
 }
 
-/** Says of each rule about MCP what it decides. */
+/** Says of each rule of a policy what it decides. */
 export function decisionsOf(policy: PolicyUse): readonly RuleDecision[] {
   const at = factsOf(policy.name)?.rules;
   const list = typeof at === 'object' ? `${policy.name}.${at.member}.rules` : `${policy.name}.rules`;
