@@ -3,20 +3,15 @@
  * Python SDKs and the Inspector: through the gateway as the client of the provider, and at the provider itself where it registers clients.
  */
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { execFile } from 'node:child_process';
+import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { auth } from '@modelcontextprotocol/sdk/client/auth.js';
 import * as sdk2 from '@modelcontextprotocol/client';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
-import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { inspect } from './inspector.testing.ts';
 import { Person } from './person.testing.ts';
 import { api, browse, ProviderServer, shapes, shared, type ShapeName } from './providers.testing.ts';
 import { installPython } from './python.testing.ts';
@@ -25,47 +20,8 @@ import { openSession, resultText } from './session.testing.ts';
 const names = Object.keys(shapes) as ShapeName[];
 /** Providers that register clients, and give them tokens for the API without more ado. */
 const direct: readonly ShapeName[] = ['keycloak', 'descope'];
-const inspector = fileURLToPath(new URL('../../node_modules/.bin/mcp-inspector', import.meta.url));
 const run = promisify(execFile);
 const installed = installPython('mcp==2.3.0');
-
-/** Calls a tool with the command line of the Inspector, which listens for the code of its login. */
-async function inspect(t: TestContext, url: string): Promise<unknown> {
-  const home = mkdtempSync(join(tmpdir(), 'portcullis-inspector-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
-  const callback = `http://127.0.0.1:${await freePort()}/oauth/callback`;
-  const call = ['--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'text=inspected'];
-  const child = spawn(
-    process.execPath,
-    [inspector, '--cli', url, '--transport', 'http', '--callback-url', callback, ...call],
-    {
-      // It asks a desktop to open the login page, and there is none.
-      env: { PATH: '', HOME: home, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
-  const said = { out: '', err: '' };
-  child.stdout.on('data', (data: Buffer) => (said.out += String(data)));
-  child.stderr.on('data', (data: Buffer) => (said.err += String(data)));
-  const ended = once(child, 'exit');
-  const login = (): string | undefined => /navigate to: (\S+)/.exec(said.out + said.err)?.[1];
-  await until('the Inspector names the login page', () => login() !== undefined || child.exitCode !== null);
-  const returned = await browse(login() ?? '', callback);
-  await (await fetch(`${callback}?${String(returned)}`)).text();
-  await ended;
-  const json = said.out.indexOf('{\n');
-  assert.ok(child.exitCode === 0 && json >= 0, said.out + said.err);
-  return JSON.parse(said.out.slice(json)) as unknown;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 describe('a client logs in', () => {
   const providers = new Map<ShapeName, ProviderServer>();
@@ -174,7 +130,7 @@ describe('a client logs in', () => {
       ...names.map((one) => ['login', one] as const),
       ...direct.map((one) => ['direct', one] as const),
     ]) {
-      const answer = await inspect(t, `${gateway.url}/${path}/${name}`);
+      const answer = await inspect(t, `${gateway.url}/${path}/${name}`, browse);
       assert.deepEqual(answer, { content: [{ type: 'text', text: 'inspected' }] }, `${path} ${name}`);
     }
   });

@@ -4,8 +4,10 @@ usage: login.py URL …   (a client of its own for each; one line for each)
 """
 
 import asyncio
+import os
 import re
 import sys
+from html import unescape
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx2
@@ -36,22 +38,46 @@ class Memory:
         self.client = client
 
 
+def value_of(tag: str, name: str) -> str | None:
+    found = re.search(rf'\b{name}="([^"]*)"', tag)
+    return unescape(found[1]) if found else None
+
+
+def filled(page: str) -> dict[str, str]:
+    """The fields of the form of a page, as the user fills them in."""
+    own = {"username": os.environ.get("LOGIN_USER"), "password": os.environ.get("LOGIN_PASSWORD"), "decision": "allow"}
+    tags = re.findall(r"<(?:input|button)\b[^>]*>", page)
+    names = {name: value_of(tag, "value") or "" for tag in tags if (name := value_of(tag, "name")) and name != "cancel"}
+    return {name: own.get(name) or value for name, value in names.items()}
+
+
 async def browse(start: str) -> None:
-    """Follows redirects, and allows the client on the consent page, until the client is asked."""
+    """Follows redirects, logs the user in, and allows the client on the consent page, until the client is asked."""
     async with httpx2.AsyncClient() as browser:
         place, form = start, None
-        for _ in range(12):
+        # By host, secure ones included: browsers send them on loopback, and the jar of the library does not.
+        jars: dict[str, dict[str, str]] = {}
+        for _ in range(20):
             if place.startswith(redirect):
                 returned.clear()
                 returned.update(parse_qs(urlsplit(place).query))
                 return
-            answer = await (browser.post(place, data=form) if form else browser.get(place))
+            jar = jars.setdefault(urlsplit(place).netloc, {})
+            headers = {"cookie": "; ".join(f"{name}={value}" for name, value in jar.items())}
+            answer = await (
+                browser.post(place, data=form, headers=headers) if form else browser.get(place, headers=headers)
+            )
+            for line in answer.headers.get_list("set-cookie"):
+                name, _, value = line.split(";")[0].partition("=")
+                jar[name] = value
+            browser.cookies.clear()
+            opening = re.search(r"<form\b[^>]*>", answer.text)
             form = None
-            consent = re.search(r'name="request" value="([^"]*)"', answer.text)
             if "location" in answer.headers:
                 place = urljoin(place, answer.headers["location"])
-            elif consent:
-                form = {"request": consent[1], "decision": "allow"}
+            elif opening:
+                form = filled(answer.text)
+                place = urljoin(place, value_of(opening[0], "action") or place)
             else:
                 raise RuntimeError(f"stuck at {place}: {answer.status_code} {answer.text[:300]}")
     raise RuntimeError("too many redirects")
