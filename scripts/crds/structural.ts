@@ -10,6 +10,9 @@ const kept = [
 /** Keywords that are turned into something else below. */
 const turned = ['properties', 'additionalProperties', 'items', 'anyOf'] as const;
 
+/** Keywords that CRDs do not have, and that refuse nothing. */
+const dropped = ['samples', 'examples'] as const;
+
 const isSchema = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -21,7 +24,7 @@ const isSchema = (value: unknown): value is Schema =>
  */
 export function structural(schema: Schema, path = ''): Schema {
   const unknown = Object.keys(schema).find(
-    (key) => ![...kept, ...turned].includes(key as (typeof kept)[number]),
+    (key) => ![...kept, ...turned, ...dropped].includes(key as (typeof kept)[number]),
   );
   if (unknown !== undefined) throw new Error(`${path || 'the schema'}: ${unknown} is not for a CRD`);
   const result: Record<string, unknown> = {};

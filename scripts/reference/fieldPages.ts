@@ -1,5 +1,5 @@
 import { format } from 'prettier';
-import { configurationSchema } from '../../src/config/index.ts';
+import { configurationSchema, writtenDefault } from '../../src/config/index.ts';
 import { definitionOf, isUnsupported, partsOf, typeOf, type Schema } from './schema.ts';
 
 interface Page {
@@ -148,14 +148,10 @@ const cell = (text: string): string =>
     .replaceAll('\n', ' ')
     .replaceAll('<', '&lt;');
 
-/** The default that a description ends a clause with, such as `; 30m by default.` */
-const writtenDefault = /(?:^|[;.,] )(\S{1,60}) by default(?=[;.,]|$)/;
-
-const defaultOf = ({ default: value, description = '' }: Schema, required: boolean): string => {
+const defaultOf = ({ default: value, description }: Schema, required: boolean): string => {
   if (required) return 'required';
-  const [, written] = writtenDefault.exec(description) ?? [];
-  const known = value === undefined ? written : JSON.stringify(value).replaceAll('"', '');
-  return known === undefined ? '–' : `\`${/^(?:True|False)$/.test(known) ? known.toLowerCase() : known}\``;
+  const known = value === undefined ? writtenDefault(description) : JSON.stringify(value).replaceAll('"', '');
+  return known === undefined ? '–' : `\`${known}\``;
 };
 
 /** A reference of every field of the configuration: path of a page from the root of the repository → its text. */

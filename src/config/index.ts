@@ -15,3 +15,4 @@ export { federationFields, type FederationSettings } from './schema/mcp.ts';
 export { usualSuites } from './schema/serverTls.ts';
 export type { Secrets } from './secrets.ts';
 export type { Environment } from './variables.ts';
+export { writtenDefault } from './writtenDefaults.ts';

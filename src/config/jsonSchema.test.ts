@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
+import { hasSample, scalarProperties } from './fieldSamples.ts';
 import { configurationSchema } from './jsonSchema.ts';
 
 interface JsonSchema {
@@ -68,6 +69,20 @@ test('every property has a description, in definitions and alternatives too', ()
     }
   assert.deepEqual(undescribed, []);
   assert.ok(checked > 1_000, `${checked} properties`);
+});
+
+test('every text and number has words, a default or an example', () => {
+  const properties = [...scalarProperties(schema)];
+  assert.deepEqual([...new Set(properties.flatMap(([name, one]) => (hasSample(one) ? [] : [name])))], []);
+  assert.ok(properties.length > 500, `${properties.length} properties`);
+});
+
+test('defaults that a description names are values of the schema', () => {
+  const limits = schema.properties?.['config']?.properties?.['limits']?.properties;
+  assert.equal(limits?.['maxConnections']?.default, 50_000);
+  assert.equal(limits?.['headTimeout']?.default, '10s');
+  assert.equal(limits?.['maxHeadBytes']?.default, '64KiB');
+  assert.equal(schema.properties?.['config']?.properties?.['statsAddr']?.default, '[::]:15020');
 });
 
 test('the schema has a stable name', () => {

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { documentSchema } from './schema/document.ts';
+import { addSamples } from './fieldSamples.ts';
+import { addWrittenDefaults } from './writtenDefaults.ts';
 
 /** Names the schema, whatever its version is. It is no address to load it from. */
 const id = 'https://portcullis.dev/schema/portcullis.schema.json';
@@ -16,6 +18,11 @@ export function configurationSchema(): string {
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema._zod.def.type === 'never')
         jsonSchema.description = 'Known, but not built yet in this version.';
+      // Zod leaves `examples` of values that are transformed out: it takes them for results.
+      if ('samples' in jsonSchema) {
+        jsonSchema.examples = jsonSchema['samples'] as typeof jsonSchema.examples;
+        delete jsonSchema['samples'];
+      }
       // `port: ${PORT}` is a string to an editor.
       if (jsonSchema.type === 'integer' || jsonSchema.type === 'number' || jsonSchema.type === 'boolean') {
         jsonSchema.type = [jsonSchema.type, 'string'] as unknown as 'string';
@@ -23,6 +30,8 @@ export function configurationSchema(): string {
       }
     },
   });
+  addWrittenDefaults(schema);
+  addSamples(schema);
   const { $schema, ...rest } = schema;
   return `${JSON.stringify({ $schema, $id: id, title: 'Portcullis configuration', ...rest }, null, 2)}\n`;
 }

@@ -12,15 +12,19 @@ import { parsed } from './fields.ts';
  */
 export const requestTarget = parsed('a path that begins with /', (text) =>
   /^\/[\x21\x22\x24-\x7e]*$/.test(text) ? text : undefined,
-);
+).meta({ samples: ['/v1/orders'] });
 
 /** A port to listen on; 0 lets the system choose. */
-export const listenPort = z.int().min(0).max(65_535);
+export const listenPort = z
+  .int()
+  .min(0)
+  .max(65_535)
+  .meta({ samples: [3000] });
 
 /** The one address a port is open on. */
 export const bindAddress = parsed('an IP address or localhost', (text) =>
   text === 'localhost' ? '127.0.0.1' : isIP(text) === 0 ? undefined : text,
-);
+).meta({ samples: ['127.0.0.1', '::'] });
 
 /** An address, or a network of them; a length beyond that of the family is none. */
 export const network = parsed('an address or a network such as 10.0.0.0/8', (text) => {
@@ -29,17 +33,19 @@ export const network = parsed('an address or a network such as 10.0.0.0/8', (tex
   if (family === 0 || rest.length > 0) return undefined;
   const most = family === 4 ? 32 : 128;
   return bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= most) ? text : undefined;
-});
+}).meta({ samples: ['10.0.0.0/8'] });
 
 export const duration = markDuration(
   parsed('a duration such as 10s, 1m30s or 500ms, at most 596h', parseDuration).meta({
     description: 'A length of time: 500ms, 10s, 1m30s, 2h.',
-    examples: ['10s', '1m30s', '500ms'],
+    samples: ['10s', '1m30s', '500ms'],
   }),
 );
 
 /** A time that something is given; zero would never let it happen. */
-export const positiveDuration = duration.refine((ms) => ms > 0, { error: 'expected a duration above zero' });
+export const positiveDuration = duration
+  .refine((ms) => ms > 0, { error: 'expected a duration above zero' })
+  .meta({ samples: ['10s', '1m30s', '500ms'] });
 
 const sizeUnits: Readonly<Record<string, number>> = {
   '': 1,
@@ -63,9 +69,14 @@ export const size = z
   .union([z.int().min(0), parsed('a size', parseSize)], {
     error: 'expected a size in bytes, or with a unit such as 64KiB or 2MiB',
   })
-  .meta({ description: 'Bytes, as a number or with a unit: 65536, 64KiB, 2MiB.' });
+  .meta({
+    description: 'Bytes, as a number or with a unit: 65536, 64KiB, 2MiB.',
+    samples: ['64KiB', '2MiB'],
+  });
 
-export const positiveSize = size.refine((bytes) => bytes > 0, { error: 'expected a size above zero' });
+export const positiveSize = size
+  .refine((bytes) => bytes > 0, { error: 'expected a size above zero' })
+  .meta({ samples: ['64KiB', '2MiB'] });
 
 const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?';
 const name = new RegExp(`^${label}(?:\\.${label})*$`);
@@ -82,7 +93,7 @@ function parseHostname(text: string): string | undefined {
 export const hostname = parsed(
   'a host name such as api.example.com or *.example.com, or *, without scheme and port',
   parseHostname,
-);
+).meta({ samples: ['api.example.com', '*.example.com'] });
 
 export interface HostAndPort {
   readonly host: string;
@@ -107,7 +118,7 @@ function parseHostAndPort(text: string): HostAndPort | undefined {
 /** The address of an HTTP backend. */
 export const hostAndPort = parsed('name:port such as app.internal:8000 or [::1]:8000', parseHostAndPort).meta(
   {
-    examples: ['localhost:8000'],
+    samples: ['localhost:8000'],
   },
 );
 
@@ -116,7 +127,7 @@ export const plainHostAndPort = parsed('name:port such as db.internal:5432 or [:
   if (text.includes('://'))
     throw new Error('expected name:port without a scheme; backendTLS says that connections are encrypted');
   return parseHostAndPort(text);
-}).meta({ examples: ['localhost:5432'] });
+}).meta({ samples: ['localhost:5432'] });
 
 /** Reads `off`, `ip:port`, `localhost:port`, `[::]:port` or `unix:/path`. */
 export function parseListenAddress(text: string): ListenAddress | undefined {
@@ -139,7 +150,7 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
 export const listenAddress = parsed(
   'off, ip:port, localhost:port, [::]:port or unix:/path',
   parseListenAddress,
-).meta({ examples: ['off', 'localhost:15000', '[::]:15020', 'unix:/run/portcullis/admin.sock'] });
+).meta({ samples: ['off', 'localhost:15000', '[::]:15020', 'unix:/run/portcullis/admin.sock'] });
 
 /** RE2 syntax, of a bounded size, so that no pattern and no request can stall the gateway. Must match the whole value. */
 export const regex = parsed('a regular expression', (text) => {
@@ -150,7 +161,7 @@ export const regex = parsed('a regular expression', (text) => {
     const reason = messageOf(error);
     throw new Error(`is not a regular expression that can be used: ${reason}`, { cause: error });
   }
-});
+}).meta({ samples: ['/v[0-9]+/.*'] });
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -163,19 +174,19 @@ export const headerName = parsed('a header name', (text) => {
   if (pseudoHeaders.includes(lower)) return lower;
   if (text.startsWith(':')) throw new Error(`expected a header name, or one of ${pseudoHeaders.join(', ')}`);
   return token.test(text) ? lower : undefined;
-});
+}).meta({ samples: ['x-tenant'] });
 
 /** Methods are case-sensitive (RFC 9110 §9.1); the standard ones are put in upper case, as everybody means them. */
 export const method = parsed('an HTTP method such as GET', (text) => {
   if (!token.test(text)) return undefined;
   const upper = text.toUpperCase();
   return standardMethods.includes(upper) ? upper : text;
-});
+}).meta({ samples: ['GET', 'POST'] });
 
 /** The name of a top-level backend; a slash before it says that the backend belongs to no namespace. */
 export const backendName = parsed('the name of a backend', (text) =>
   text === '' ? undefined : nameOfBackend(text),
-);
+).meta({ samples: ['orders'] });
 
 export const nameOfBackend = (reference: string): string => reference.replace(/^\//, '');
 
@@ -183,4 +194,4 @@ export const nameOfBackend = (reference: string): string => reference.replace(/^
 export const objectName = parsed(
   'a name of letters, digits, dots, dashes and underscores, at most 128 long',
   (text) => (/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.test(text) ? text : undefined),
-);
+).meta({ samples: ['orders'] });

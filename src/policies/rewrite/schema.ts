@@ -17,9 +17,11 @@ const pathText = z
   );
 
 const pathShape = z.strictObject({
-  full: pathText.meta({ description: 'Stands in place of the whole path.' }).optional(),
+  full: pathText
+    .meta({ description: 'Stands in place of the whole path.', samples: ['/v2/orders'] })
+    .optional(),
   prefix: pathText
-    .meta({ description: 'Stands in place of the path prefix that the route matches.' })
+    .meta({ description: 'Stands in place of the path prefix that the route matches.', samples: ['/v2'] })
     .optional(),
 });
 
@@ -59,7 +61,9 @@ export type AuthorityRewrite =
 const authorityShape = z.union([
   z.enum(['auto', 'none']).meta({ description: 'auto: the backend’s own name. none: left as it is.' }),
   z.strictObject({
-    full: authorityText(true).meta({ description: 'Host and port.' }).optional(),
+    full: authorityText(true)
+      .meta({ description: 'Host and port.', samples: ['app.internal:8000'] })
+      .optional(),
     host: authorityText(false).meta({ description: 'Another host; the port stays.' }).optional(),
     port: z.int().min(1).max(65_535).meta({ description: 'Another port; the host stays.' }).optional(),
   }),

@@ -134,7 +134,11 @@ export const bearer: Location = { kind: 'header', name: 'authorization', prefix:
 
 const queryParameter = z
   .strictObject({
-    name: z.string().min(1).max(256).meta({ description: 'Name of the parameter, decoded.' }),
+    name: z
+      .string()
+      .min(1)
+      .max(256)
+      .meta({ description: 'Name of the parameter, decoded.', samples: ['access_token'] }),
   })
   .meta({ description: 'The credential is in a parameter of the query.' });
 
@@ -153,7 +157,7 @@ export const credentialLocation = (description: string, query: 'accepted' | { re
             .max(64)
             // With what follows it, it is the value of a field: a line break would begin another one.
             .regex(/^(?:[\x21-\x7e][\x20-\x7e]*)?$/, 'expected visible ASCII, and spaces behind it')
-            .meta({ description: 'Taken off before the credential, in any case.' })
+            .meta({ description: 'Taken off before the credential, in any case.', samples: ['Bearer '] })
             .optional(),
         })
         .meta({ description: 'The credential is in a header.' })
@@ -163,7 +167,7 @@ export const credentialLocation = (description: string, query: 'accepted' | { re
           name: z
             .string()
             .regex(tokenPattern, 'not a cookie name')
-            .meta({ description: 'Name of the cookie.' }),
+            .meta({ description: 'Name of the cookie.', samples: ['session'] }),
         })
         .meta({ description: 'The credential is in a cookie.' })
         .optional(),

@@ -41,7 +41,7 @@ const hostWith = (usualPath: string | undefined) => {
   const example =
     usualPath === undefined ? 'https://api.example.com/v1' : `https://mcp.example.com${usualPath}`;
   return parsed(`a URL such as ${example}, or name:port`, (text) => readHost(text, usualPath)).meta({
-    examples: [example],
+    samples: [example],
   });
 };
 
