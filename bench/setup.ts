@@ -14,7 +14,7 @@ const run = (command: string, ...args: string[]) => {
   });
 };
 
-if (!has('wrk') || !has('haproxy') || !has('nginx')) {
+if (!has('wrk') || !has('haproxy') || !has('nginx') || !has('caddy')) {
   run('apt-get', 'update', '-qq');
   run('apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...systemPackages);
 }

@@ -13,13 +13,14 @@ export const pinned = {
 } as const;
 
 /** System packages: load generators and two proxies, in the distribution's versions. */
-export const systemPackages = ['wrk', 'nghttp2-client', 'haproxy', 'nginx-light'];
+export const systemPackages = ['wrk', 'nghttp2-client', 'haproxy', 'nginx-light', 'caddy'];
 
 export const programs = {
   wrk: 'wrk',
   h2load: 'h2load',
   haproxy: 'haproxy',
   nginx: 'nginx',
+  caddy: 'caddy',
   envoy: `${toolsDirectory}python/envoy/_bin/envoy`,
   supergateway: `${toolsDirectory}npm/node_modules/supergateway/dist/index.js`,
   'mcp-proxy': `${toolsDirectory}npm/node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs`,

@@ -13,8 +13,10 @@ import { describeMachine } from '../machine.ts';
 import { processTree, residentMegabytes } from '../processes.ts';
 import { heading, line, show } from '../report/cells.ts';
 import { withStart } from '../report/kept.ts';
+import { has } from '../tools.ts';
 import { settle } from '../settle.ts';
 import { spread } from '../statistics.ts';
+import { peers, startPeer, type Started } from './peers.ts';
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '15' }, 'no-write': { type: 'boolean', default: false } },
@@ -54,7 +56,7 @@ function ended(args: readonly string[], cache = true): number {
 }
 
 /** A gateway with one route. @returns milliseconds until it is ready, and what ends it */
-async function ready(cache = true): Promise<{ ms: number; pid: number; stop: () => Promise<void> }> {
+async function ready(cache = true): Promise<Started> {
   const before = performance.now();
   const child = spawn(process.execPath, [launcher, 'run', '-c', oneRoute, '--admin-port', '0'], {
     env: environment(cache),
@@ -71,11 +73,27 @@ async function ready(cache = true): Promise<{ ms: number; pid: number; stop: () 
   return { ms, pid: child.pid ?? 0, stop };
 }
 
-async function startMs(cache = true): Promise<number> {
-  const { ms, stop } = await ready(cache);
+/** @returns milliseconds until it is ready */
+async function startMs(start: () => Promise<Started>): Promise<number> {
+  const { ms, stop } = await start();
   await stop();
   return ms;
 }
+
+/** @returns megabytes of a process that rests */
+async function restingMegabytes(start: () => Promise<Started>): Promise<number> {
+  const { pid, stop } = await start();
+  const resident = (): number => residentMegabytes(processTree(pid));
+  await settle(() => [resident()]);
+  const memory = resident();
+  await stop();
+  return memory;
+}
+
+/** The peers that `npm run bench:setup` has fetched. */
+const present = peers
+  .filter(({ name }) => has(name.toLowerCase()))
+  .map((peer) => ({ name: peer.name, start: () => startPeer(peer, directory) }));
 
 interface Row {
   readonly name: string;
@@ -88,23 +106,27 @@ const rows: readonly Row[] = [
   { name: '`portcullis --version`', goal: '80', measure: () => ended([launcher, '--version']) },
   { name: '`portcullis check` of the quickstart', goal: '250', measure: () => ended(check) },
   { name: '`portcullis check`, without the compile cache', goal: '', measure: () => ended(check, false) },
-  { name: 'gateway with one route, until it is ready', goal: '300', measure: async () => await startMs() },
-  { name: 'gateway, without the compile cache', goal: '', measure: async () => await startMs(false) },
+  { name: 'gateway with one route, until it is ready', goal: '300', measure: () => startMs(ready) },
+  { name: 'gateway, without the compile cache', goal: '', measure: () => startMs(() => ready(false)) },
+  ...present.map(({ name, start }) => ({
+    name: `${name} with one route, until it accepts connections`,
+    goal: '',
+    measure: () => startMs(start),
+  })),
 ];
 
 const [load = Number.NaN] = loadavg();
 // The first run fills the cache.
 ended(check);
-await startMs();
+await startMs(ready);
 const samples = new Map(rows.map(({ name }) => [name, [] as number[]]));
 for (let round = 0; round < rounds; round++)
   for (const { name, measure } of rows) samples.get(name)?.push(await measure());
 
-const idle = await ready();
-const resident = (): number => residentMegabytes(processTree(idle.pid));
-await settle(() => [resident()]);
-const memory = resident();
-await idle.stop();
+const memory: (readonly [name: string, megabytes: number, goal: string])[] = [
+  ['portcullis', await restingMegabytes(ready), '90'],
+];
+for (const { name, start } of present) memory.push([name, await restingMegabytes(start), '']);
 
 const section = [
   'Written by `npm run bench:start`.',
@@ -117,8 +139,8 @@ const section = [
   ...heading(['start', 'ms', 'goal']),
   ...rows.map(({ name, goal }) => line([name, show(spread(samples.get(name) ?? []), 0), goal])),
   '',
-  ...heading(['idle gateway with one route', 'MB', 'goal']),
-  line(['resident memory', memory.toFixed(0), '90']),
+  ...heading(['resident memory at rest, with one route', 'MB', 'goal']),
+  ...memory.map(([name, megabytes, goal]) => line([name, megabytes.toFixed(0), goal])),
 ];
 console.log(`\n${section.join('\n')}`);
 if (!values['no-write']) {

@@ -63,7 +63,7 @@ const pages: readonly Page[] = [
 ];
 
 const isRun = ({ language, unchecked, text: commands }: Block): boolean =>
-  language === 'sh' && unchecked === undefined && !/^npm (?:ci|run|test)/.test(commands);
+  language === 'sh' && unchecked === undefined && !/^npm (?:ci|run|test|install)/.test(commands);
 
 describe('the shell blocks of the documents', { skip, concurrency: 3 }, () => {
   const home = mkdtempSync(join(tmpdir(), 'portcullis-blocks-'));
