@@ -19,8 +19,8 @@ export function configurationSchema(): string {
       if (zodSchema._zod.def.type === 'never')
         jsonSchema.description = 'Known, but not built yet in this version.';
       // Zod leaves `examples` of values that are transformed out: it takes them for results.
-      if ('samples' in jsonSchema) {
-        jsonSchema.examples = jsonSchema['samples'] as typeof jsonSchema.examples;
+      if (Array.isArray(jsonSchema['samples'])) {
+        jsonSchema.examples = jsonSchema['samples'];
         delete jsonSchema['samples'];
       }
       // `port: ${PORT}` is a string to an editor.

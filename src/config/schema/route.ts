@@ -60,7 +60,10 @@ const match = fields({
   query: z
     .array(
       fields({
-        name: z.string().min(1, { error: 'expected a name' }).meta({ description: 'Name of the parameter, decoded.', samples: ['tenant'] }),
+        name: z
+          .string()
+          .min(1, { error: 'expected a name' })
+          .meta({ description: 'Name of the parameter, decoded.', samples: ['tenant'] }),
         value: valueMatch.describe('What its value must be.'),
       }),
     )
