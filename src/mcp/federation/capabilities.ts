@@ -1,6 +1,7 @@
 /** The answer of a session with several servers to `initialize`, made of the answers of the servers. */
 
 import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import { listed } from '../messages/listNews.ts';
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -73,9 +74,6 @@ function featureOf(method: string): string {
 
 /** A target that is not known yet may have all of these. */
 const unknownServer: JsonObject = { tools: {}, prompts: {}, resources: {} };
-/** Features whose lists may change. */
-export const listed: readonly string[] = ['tools', 'prompts', 'resources'];
-
 /** A target in the answer to the client's `initialize`. */
 export interface TargetAnswer {
   /** The target's name today. */

@@ -1,8 +1,11 @@
 /** Tests of a target that misbehaves beside others, which do not notice. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../until.testing.ts';
-import type { McpBackend } from '../../model/index.ts';
+import type { McpBackend, McpTarget } from '../../model/index.ts';
 import {
   catalog,
   mcpBackend,
@@ -12,7 +15,7 @@ import {
   type Harness,
   type HarnessOptions,
 } from '../harness.testing.ts';
-import { RawClient, type Message } from '../rawClient.testing.ts';
+import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
 
 /** A target that can misbehave in every way (`fixtures/server.ts`), beside one that works. */
@@ -163,4 +166,98 @@ test('no call fails while targets come and go with the configuration', async (t)
   await Promise.all(loads);
   assert.deepEqual(await Promise.all(clients.map((each) => each.call('good_pid'))), pids);
   await until('the third target is gone', () => harness.runtime.view().children === 8);
+});
+
+/** A target whose tools stand in a file; it does not start without the file. */
+function changeable(t: TestContext): {
+  target: McpTarget;
+  write(tools: readonly string[]): void;
+  remove(): void;
+} {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-tools-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'tools.json');
+  const write = (tools: readonly string[]): void => writeFileSync(file, JSON.stringify(tools));
+  write(['crash', 'old']);
+  return { target: catalog({ name: 'other', toolsFile: file }), write, remove: () => rmSync(file) };
+}
+
+const quick = { firstDelayMs: 1, maxDelayMs: 1, maxFailures: 3, windowMs: 60_000, coolDownMs: 30_000 };
+
+async function toolsOf(client: RawClient): Promise<string[]> {
+  const { json, events } = await client.post(client.request('tools/list'));
+  return ((events.at(-1) ?? json).result?.['tools'] as { name: string }[]).map(({ name }) => name);
+}
+
+/** Waits until the client is told that tools have changed. */
+async function untilToolsChanged(events: Events): Promise<void> {
+  let method: string | undefined;
+  do method = (await events.next())?.method;
+  while (method !== undefined && method !== 'notifications/tools/list_changed');
+  assert.equal(method, 'notifications/tools/list_changed');
+}
+
+const stateOf = (harness: Harness, target: string): string | undefined =>
+  harness.runtime
+    .view()
+    .sessions.flatMap(({ targets }) => targets)
+    .find(({ name }) => name === target)?.state;
+
+test('a target that is killed and comes back is announced, without a call', async (t) => {
+  const other = changeable(t);
+  let clock = Date.now();
+  const { harness, client } = await start(
+    t,
+    { targets: [good, other.target] },
+    { runtime: { restart: quick, now: () => clock } },
+  );
+  const events = await client.get();
+  other.remove();
+  await outcome(client, 'other_crash');
+  await until('the target is given up', () => stateOf(harness, 'other') === 'failed');
+  assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid']);
+  other.write(['crash', 'old']);
+  harness.runtime.tick();
+  assert.equal(stateOf(harness, 'other'), 'failed');
+  clock += quick.windowMs;
+  harness.runtime.tick();
+  await untilToolsChanged(events);
+  assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid', 'other_crash', 'other_old']);
+  await events.cancel();
+});
+
+test('a child restarted with other tools is announced', async (t) => {
+  const other = changeable(t);
+  for (const targets of [[good, other.target], [other.target]]) {
+    other.write(['crash', 'old']);
+    const { client } = await start(t, { targets }, { runtime: { restart: quick } });
+    const prefix = targets.length > 1 ? 'other_' : '';
+    const events = await client.get();
+    assert.ok((await toolsOf(client)).includes(`${prefix}old`));
+    other.write(['crash', 'new']);
+    await outcome(client, `${prefix}crash`);
+    await untilToolsChanged(events);
+    const tools = await toolsOf(client);
+    assert.ok(tools.includes(`${prefix}new`) && !tools.includes(`${prefix}old`));
+    await events.cancel();
+  }
+});
+
+test('a server over HTTP that answers its list again is announced, without a call', async (t) => {
+  const remote = await RemoteServer.start();
+  t.after(() => remote.close());
+  remote.methods['tools/list'] = (x) => x.status(503);
+  const { harness, client } = await start(t, { targets: [good, remoteTarget(remote.url)] });
+  const events = await client.get();
+  assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid']);
+  harness.runtime.tick();
+  await until('the server is asked again', () => remote.of('tools/list').length === 2);
+  Reflect.deleteProperty(remote.methods, 'tools/list');
+  await until('the server is asked once more', () => {
+    harness.runtime.tick();
+    return remote.of('tools/list').length > 2;
+  });
+  await untilToolsChanged(events);
+  assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid', 'remote_echo']);
+  await events.cancel();
 });

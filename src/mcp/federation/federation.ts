@@ -6,11 +6,12 @@ import { errorTextOf } from '../json/errorMember.ts';
 import type { ItemKind } from '../items/items.ts';
 import { Naming, namingOf } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
+import { changedText, listed, listOfMethod } from '../messages/listNews.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { serverOf } from '../targets/sameServer.ts';
 import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import type { SessionFederation } from '../session/sessionFederation.ts';
-import { has, listed, serverFacts } from './capabilities.ts';
+import { has, serverFacts } from './capabilities.ts';
 import type { Circuits } from './circuits.ts';
 import { KeptPages } from './keptPages.ts';
 import { Member, type Adopted } from './member.ts';
@@ -51,9 +52,6 @@ const usualWaitMs = 5_000;
 /** A session is told of its log level, and a target of its subscriptions, within this time. */
 const ownLimit: CallLimit = { ms: 30_000 };
 const initializedText = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-
-const changedText = (list: string): string =>
-  `{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`;
 
 /** A request that went to all targets, and can be taken back. */
 export interface BroadRequest {
@@ -213,6 +211,7 @@ export class Federation implements SessionFederation {
         allowsInstructions: async (of, text) =>
           (await this.guardOf(of).allows?.('instructions', '', JSON.stringify({ text }))) ?? true,
         initialize: () => this.initialize!,
+        onBack: (method) => this.tellChanged(listOfMethod(method)),
         onReady: (member, connection) => this.onReady(member, connection),
       },
       adopted,
@@ -226,8 +225,12 @@ export class Federation implements SessionFederation {
     this.start.session.listened();
     if (!this.begun) return;
     this.log.info('Target joined the session', { target: member.name });
-    for (const list of listed)
-      if (member.facts !== undefined && has(member.facts, list)) this.tellChanged(list);
+    this.tellListsOf(member);
+  }
+
+  private tellListsOf({ facts, missed }: Member): void {
+    missed.clear();
+    for (const list of listed) if (facts !== undefined && has(facts, list)) this.tellChanged(list);
   }
 
   private confirm(connection: TargetConnection): void {
@@ -307,6 +310,15 @@ export class Federation implements SessionFederation {
   onDown(target: TargetConnection): void {
     this.pages.forget();
     for (const member of this.members.values()) if (member.owns(target)) member.lists.forget();
+  }
+
+  onUp(target: TargetConnection): void {
+    this.pages.forget();
+    for (const member of this.members.values())
+      if (member.owns(target)) {
+        member.lists.forget();
+        this.tellListsOf(member);
+      }
   }
 
   onGone(target: TargetConnection): void {

@@ -25,12 +25,14 @@ function failedClosed(error: GatewayError): GatewayError {
  * The values of all targets that have one, in configured order. Under `failOpen`, targets that fail or that are slow
  * are left out; the first answer is always waited for.
  * @param onLate gets the answer of a target that was left out because it was slow
+ * @param onMissed hears of each target that was left out because it failed, also when it was slow before
  * @throws GatewayError of a target under `failClosed`; of the first one where all fail
  */
 export async function fromAll<Value>(
   federation: Federation,
   of: (member: Member) => Promise<Value>,
   onLate: (member: Member, value: Value) => void,
+  onMissed: (member: Member) => void = () => undefined,
 ): Promise<readonly Gathered<Value>[]> {
   const { all, failOpen, waitMs, log } = federation;
   const asked = all.map((member) => ({ member, answer: of(member) }));
@@ -55,10 +57,11 @@ export async function fromAll<Value>(
         log.warn('Target left out: it is slow', { target: member.name, ms: waitMs });
         answer.then(
           (late) => onLate(member, late),
-          () => undefined,
+          () => onMissed(member),
         );
       } catch (error) {
         const failure = asGatewayError(error);
+        onMissed(member);
         errors.push(failure);
         log.warn('Target left out: it failed', {
           target: member.name,

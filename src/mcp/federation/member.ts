@@ -5,12 +5,15 @@ import type { McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { errorTextOf } from '../json/errorMember.ts';
+import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { targetError } from '../messages/rpcError.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
 import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import { serverFacts, type ServerFacts } from './capabilities.ts';
 import type { Circuits } from './circuits.ts';
+import { MissedLists } from './missedLists.ts';
+import { ask } from './targetAsk.ts';
 import { TargetLists } from './targetLists.ts';
 
 export interface MemberStart {
@@ -30,12 +33,16 @@ export interface MemberStart {
   readonly onReady: (member: Member, connection: TargetConnection) => void;
   /** May clients see the instructions of the target? */
   readonly allowsInstructions: (target: string, text: string) => Promise<boolean>;
+  /** A list is back that the client got without the target. */
+  readonly onBack: (method: string) => void;
   /** Hears of each start that failed. */
   readonly onFailure: (target: string) => void;
   /** The configuration says something else of the target by now. */
   readonly moved: (target: McpTarget, connection: TargetConnection) => void;
 }
 
+/** The time for a server that failed to answer a list again. */
+const askLimit: CallLimit = { ms: 30_000 };
 /** The time for a server to leave when it has left the configuration, in milliseconds. */
 const leaveGraceMs = 3_000;
 
@@ -49,6 +56,8 @@ export class Member {
   /** As the configuration has it for the newest request. */
   target: McpTarget;
   readonly lists: TargetLists;
+  /** Lists that the client got without this target. */
+  readonly missed = new MissedLists();
   private readonly start: MemberStart;
   private connection: TargetConnection | undefined;
   private answer: ServerFacts | undefined;
@@ -111,7 +120,14 @@ export class Member {
 
   /** Tries a server again that has failed, where it is time to. */
   retry(): void {
-    if (this.connection === undefined && !this.closed) this.connected().catch(() => undefined);
+    if (this.closed || this.starting !== undefined) return;
+    const { connection } = this;
+    if (connection === undefined) {
+      this.connected().catch(() => undefined);
+      return;
+    }
+    connection.retry?.();
+    this.missed.tick((method) => answers(connection, method), this.start.onBack);
   }
 
   private failure(what: string): GatewayError {
@@ -194,6 +210,15 @@ export class Member {
       pending: 0,
       lastError: this.lastError,
     };
+  }
+}
+
+/** Does a server answer a list? The client reads it again by itself. */
+async function answers(connection: TargetConnection, method: string): Promise<boolean> {
+  try {
+    return !(await ask(connection, method, undefined, askLimit)).isError;
+  } catch {
+    return false;
   }
 }
 

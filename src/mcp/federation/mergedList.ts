@@ -6,6 +6,7 @@ import { noRules, type ItemRules } from '../items/itemRules.ts';
 import type { ItemKind, ListShape } from '../items/items.ts';
 import type { Naming } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
+import { listOfMethod } from '../messages/listNews.ts';
 import { announces, has } from './capabilities.ts';
 import type { Federation } from './federation.ts';
 import type { Member } from './member.ts';
@@ -169,9 +170,11 @@ export async function mergedPage(
       (member) => listOf(federation, member, method, shape, tools),
       (member, items) => {
         member.lists.keepOnce(method, items);
-        federation.tellChanged(method.slice(0, method.indexOf('/')));
+        federation.tellChanged(listOfMethod(method));
       },
+      (member) => member.missed.add(method),
     ));
+  for (const { member } of lists) member.missed.found(method);
   if (from !== undefined) return resultOf(shape, pageOf(federation, shape, itemRules, lists, from));
   const basis = basisOf(federation, lists, itemRules);
   const kept = basis && federation.pages.get(method, basis);

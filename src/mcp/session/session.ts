@@ -9,6 +9,7 @@ import { memberOf, type Envelope, type RpcId } from '../json/envelope.ts';
 import type { Evictable, Tally } from '../limits/budget.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import type { Era } from '../messages/eras.ts';
+import { announcedLists, changedText, listed } from '../messages/listNews.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
 import type {
   CanSeeResource,
@@ -366,6 +367,21 @@ export class Session implements TargetListener, Evictable, MessageContext {
     this.carried = false;
     this.servers.onDown(target);
     this.federation?.onDown(target);
+  }
+
+  onUp(target: TargetConnection): void {
+    if (this.federation !== undefined) {
+      this.federation.onUp(target);
+      return;
+    }
+    for (const list of this.announced) this.streams.deliver(changedText(list), 'other');
+  }
+
+  /** The lists of the one server that the client may be told of; a stream of a modern client chooses by itself. */
+  private get announced(): readonly string[] {
+    if (!this.takesRequests) return [];
+    if (this.era === 'modern') return listed;
+    return this.opening === undefined ? [] : announcedLists(this.opening.response);
   }
 
   onGone(target: TargetConnection): void {

@@ -23,6 +23,8 @@ export interface SessionFederation {
   onListChanged(target: TargetConnection, method: string): void;
   /** A server ended, and starts again. */
   onDown(target: TargetConnection): void;
+  /** A server has begun again, maybe with other lists. */
+  onUp(target: TargetConnection): void;
   /** A server does not continue the session, or was stopped to make room: it begins anew when it is needed. */
   onGone(target: TargetConnection): void;
   /** The client takes back a request that went to all targets; false where there is none with this id. */

@@ -22,6 +22,8 @@ export interface ReinitializedConnection<Session extends PinnedSession> {
   down(): void;
   /** Another one begins. */
   again(): void;
+  /** The server knows again what it was told. */
+  up(): void;
   /** Tells the server that the client is initialized. @param then hears of it where the session is the same still */
   confirm(text: string, then: (error: GatewayError | undefined) => void): void;
   /** Calls that waited go now. */
@@ -176,5 +178,6 @@ export class Reinitialization<Session extends PinnedSession> {
     this.log.info('Session with the target reinitialized', { restarts: this.restarts });
     this.owner.state = 'ready';
     this.owner.release();
+    this.owner.up();
   }
 }

@@ -333,6 +333,11 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     if (this.isOpen) this.release();
   }
 
+  /** Begins the session again with a server that was given up, where it is time to. */
+  retry(): void {
+    if (this.state === 'failed' && this.reinitialization.mayTry) this.reinitialization.retry();
+  }
+
   // ReinitializedConnection
 
   confirm(text: string, then: (error: GatewayError | undefined) => void): void {
@@ -363,6 +368,10 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     this.generation++;
     this.options.onRestart(this.name);
     this.options.listener.onAgain?.(this);
+  }
+
+  up(): void {
+    this.options.listener.onUp?.(this);
   }
 
   /** Calls that waited go now. */

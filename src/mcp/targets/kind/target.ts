@@ -122,6 +122,8 @@ export interface TargetConnection {
    * @returns false where the session cannot go on without it
    */
   park?(): boolean;
+  /** Starts a server again that was given up, where it is time to. */
+  retry?(): void;
   pause(): void;
   resume(): void;
   /** Every few seconds, `now` being `performance.now()`. */
@@ -150,6 +152,8 @@ export interface TargetListener {
   onDown(target: TargetConnection): void;
   /** The server starts again: calls that are made now are sent when it has begun. */
   onAgain?(target: TargetConnection): void;
+  /** The server has begun again and knows what the former one was told: its lists may be others. */
+  onUp?(target: TargetConnection): void;
   /** The server does not know the session any more, and it is not to be begun again. */
   onGone(target: TargetConnection): void;
   /** The server was stopped to make room, and is not to be started again. */

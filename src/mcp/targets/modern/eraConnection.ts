@@ -155,6 +155,9 @@ export class EraConnection extends OuterConnection {
         // A child that knows the other era only may end by itself.
         if (counts() && this.opened) session.onDown(this);
       },
+      onUp: () => {
+        if (counts() && this.opened) session.onUp?.(this);
+      },
       onGone: () => session.onGone(this),
       onTaken: () => session.onTaken(this),
     };

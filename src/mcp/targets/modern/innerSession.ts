@@ -74,6 +74,10 @@ export class InnerSession implements TargetSession {
     this.listener.onAgain?.(target);
   }
 
+  onUp(target: TargetConnection): void {
+    this.listener.onUp?.(target);
+  }
+
   onGone(target: TargetConnection): void {
     this.listener.onGone(target);
   }

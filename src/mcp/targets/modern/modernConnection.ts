@@ -295,6 +295,7 @@ export class ModernConnection extends OuterConnection {
         listener.onDown(this);
       },
       onAgain: () => this.subscriptions.again(),
+      onUp: () => listener.onUp?.(this),
       onGone: () => listener.onGone(this),
       onTaken: () => listener.onTaken(this),
     };

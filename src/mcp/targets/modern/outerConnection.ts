@@ -82,6 +82,10 @@ export abstract class OuterConnection implements TargetConnection {
     return this.inner.settling;
   }
 
+  retry(): void {
+    this.inner.retry?.();
+  }
+
   pause(): void {
     this.inner.pause();
   }

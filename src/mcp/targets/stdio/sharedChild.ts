@@ -18,6 +18,8 @@ export interface ChildUser {
   heardAside(message: Envelope): void;
   /** The child ended. */
   down(): void;
+  /** The child has begun again. */
+  up(): void;
   /** Its session has had neither stream nor call for the grace. */
   readonly idle: boolean;
 }
@@ -210,6 +212,10 @@ export class SharedChild implements TargetListener, Tenant {
 
   onDown(): void {
     for (const user of this.users) user.down();
+  }
+
+  onUp(): void {
+    for (const user of this.users) user.up();
   }
 
   onGone(): void {

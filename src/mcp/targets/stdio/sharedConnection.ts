@@ -20,6 +20,7 @@ export interface SharedUser {
   readonly idle: boolean;
   onMessage(message: Envelope, origin?: 'aside'): void;
   onDown(): void;
+  onUp?(): void;
 }
 
 /** The use of a child by a session, while other sessions use it, too. */
@@ -120,6 +121,14 @@ export class SharedConnection implements TargetConnection, ChildUser {
 
   down(): void {
     this.user.onDown();
+  }
+
+  up(): void {
+    this.user.onUp?.();
+  }
+
+  retry(): void {
+    this.child.connection.retry?.();
   }
 
   close(): Promise<void> {

@@ -156,7 +156,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     this.calling.delay({ wireId, waiter, line, method: out.envelope.method });
     if (this.state === 'failed') {
       this.state = 'restarting';
-      this.withSlot(() => this.retry(), this.noRoom);
+      this.withSlot(() => this.restart(), this.noRoom);
     } else if (this.state === 'suspended') this.wake();
     return wireId;
   }
@@ -242,8 +242,21 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     child.stop(stopGraceMs);
     // The next one starts when nothing of this one is left: they may share files or ports.
     void child.gone.then(() => {
-      if (this.state === 'restarting') this.retry();
+      if (this.state === 'restarting') this.restart();
     });
+  }
+
+  /** Starts a server that was given up, where it is time to and there is room. */
+  retry(): void {
+    if (this.state !== 'failed' || !this.backoff.mayTry) return;
+    this.state = 'restarting';
+    this.withSlot(
+      () => this.restart(),
+      (error) => {
+        this.state = 'failed';
+        this.calling.failAll(error);
+      },
+    );
   }
 
   send(text: string, method?: string): void {
@@ -362,7 +375,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     );
     // The next child starts when nothing of the former one is left: they may share files or ports.
     void this.leaving.then(() => {
-      if (this.state === 'restarting') this.withSlot(() => this.retry(), this.noRoom);
+      if (this.state === 'restarting') this.withSlot(() => this.restart(), this.noRoom);
     });
   }
 
@@ -531,11 +544,11 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       });
       return;
     }
-    this.timer = setTimeout(() => this.retry(), delay).unref();
+    this.timer = setTimeout(() => this.restart(), delay).unref();
   }
 
   /** Starts the server again and tells it what the former one knew. */
-  private retry(): void {
+  private restart(): void {
     this.state = 'restarting';
     const refused = this.begin();
     if (refused !== undefined) {
@@ -578,6 +591,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     if (this.replay.initialized !== undefined) this.writeNow(this.replay.initialized);
     this.say(this.replay.requests(() => this.calling.nextId(), this.options.listener.canSeeResource(this)));
     this.ready();
+    this.options.listener.onUp?.(this);
   }
 
   private say(requests: Iterable<WireRequest>): void {

@@ -58,6 +58,7 @@ export class UserConnection implements TargetConnection {
       },
       onMessage: (message, origin) => session.onMessage(this, message, origin),
       onDown: () => session.onDown(this),
+      onUp: () => session.onUp?.(this),
     }));
   }
 
@@ -80,9 +81,22 @@ export class UserConnection implements TargetConnection {
       this.current = this.connect();
       this.starts++;
       // Calls wait in the child for the answer; where there is none, they fail with the reason.
-      if (this.opening !== undefined) this.current.open(this.opening, ignored);
+      if (this.opening !== undefined) this.current.open(this.opening, this.reopened);
     }
     return this.current;
+  }
+
+  /** Another child may have other lists. */
+  private readonly reopened: Waiter = {
+    answered: ({ isError }) => {
+      if (!isError) this.start.session.onUp?.(this);
+    },
+    failed: () => undefined,
+  };
+
+  /** The child is tried again that all sessions of the user share. */
+  retry(): void {
+    this.current?.retry();
   }
 
   private leaveChild(): void {
@@ -196,5 +210,3 @@ export class UserConnection implements TargetConnection {
     };
   }
 }
-
-const ignored: Waiter = { answered: () => undefined, failed: () => undefined };
