@@ -224,6 +224,7 @@ export class McpRuntime {
   retire(liveKeys: ReadonlySet<string>): void {
     this.sessions.retire(liveKeys);
     this.targets.retire(liveKeys);
+    this.owners.ofBackends.retire(liveKeys);
   }
 
   /** An operator ends a session for good. @returns false where no live session has the label */

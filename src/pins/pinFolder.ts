@@ -6,6 +6,7 @@ import {
   type ChangedItem,
   type PinFile,
   type PinnedItem,
+  type PinnedNames,
   type PinStore,
   type PinVerdict,
 } from './pinStore.ts';
@@ -62,6 +63,12 @@ export class PinFolder implements PinStore {
     return 'changed';
   }
 
+  /** @throws NodeJS.ErrnoException where the folder cannot be read */
+  async names(target: Pick<PinnedItem, 'backend' | 'target'>): Promise<PinnedNames> {
+    const files = new Set(await namesIn(this.groupOf(target)));
+    return { has: (kind, name) => files.has(digest([kind, name]) + pinSuffix) };
+  }
+
   /**
    * The items whose definition has changed.
    * @throws NodeJS.ErrnoException where the folder cannot be read
@@ -98,7 +105,7 @@ export class PinFolder implements PinStore {
     await rm(this.pathOf(item) + changeSuffix, { force: true });
   }
 
-  private groupOf({ backend, target }: PinnedItem): string {
+  private groupOf({ backend, target }: Pick<PinnedItem, 'backend' | 'target'>): string {
     return join(this.folder, digest([backend, target]));
   }
 

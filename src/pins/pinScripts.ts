@@ -47,8 +47,8 @@ export const rejectScript = script('pins', `return redis.call('HDEL', KEYS[1], A
 /** KEYS: the names of all targets. */
 export const targetsScript = script('pins', `return redis.call('SMEMBERS', KEYS[1])`);
 
-/** KEYS: changed definitions of a target. */
-export const changedScript = script('pins', `return redis.call('HKEYS', KEYS[1])`);
+/** KEYS: pinned, or changed, definitions of a target. */
+export const idsScript = script('pins', `return redis.call('HKEYS', KEYS[1])`);
 
 /** KEYS: pinned and changed definitions of a target. ARGV: item. */
 export const bothScript = script(

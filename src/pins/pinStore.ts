@@ -31,6 +31,11 @@ export interface PinFile extends PinnedItem {
 /** Items of one target that are remembered: a hostile server could make up names for ever. */
 export const maxItems = 10_000;
 
+/** The names of the remembered items of one target. */
+export interface PinnedNames {
+  has(kind: PinKind, name: string): boolean;
+}
+
 /** The remembered definitions, of all processes that share their place. */
 export interface PinStore {
   /**
@@ -39,6 +44,11 @@ export interface PinStore {
    * @throws Error where the place cannot be read or written
    */
   check(item: PinnedItem, definition: string): Promise<PinVerdict>;
+  /**
+   * The names of the items of a target.
+   * @throws Error where the place cannot be read
+   */
+  names(target: Pick<PinnedItem, 'backend' | 'target'>): Promise<PinnedNames>;
   /**
    * The items whose definition has changed.
    * @throws Error where the place cannot be read

@@ -89,6 +89,17 @@ test('items of two backends, targets and kinds are not mixed up', async (t) => {
     assert.equal(await folder.check(one, `{"description":"${i}"}`), 'new');
 });
 
+test('the names of a target are those that were pinned for it', async (t) => {
+  const path = folderOf(t);
+  await new PinFolder(path).check(item, '"a"');
+  const names = await new PinFolder(path).names(item);
+  assert.deepEqual(
+    [names.has('tool', 'read'), names.has('prompt', 'read'), names.has('tool', 'write')],
+    [true, false, false],
+  );
+  assert.equal((await new PinFolder(path).names({ ...item, target: 'c' })).has('tool', 'read'), false);
+});
+
 test('a file that is no pin is an error and no permission', async (t) => {
   const path = folderOf(t);
   await new PinFolder(path).check(item, '{"description":"a"}');

@@ -51,6 +51,18 @@ describe('pins in a store', { skip: withoutRedis }, () => {
       assert.equal(await replicas[0]!.pins.check({ ...item, ...other }, '{}'), 'new');
   });
 
+  test('the names of a target are those that were pinned for it', async (t) => {
+    const { replica } = await stage(t);
+    await (await replica()).pins.check(item, '"a"');
+    const { pins } = await replica();
+    const names = await pins.names(item);
+    assert.deepEqual(
+      [names.has('tool', 'read'), names.has('prompt', 'read'), names.has('tool', 'write')],
+      [true, false, false],
+    );
+    assert.equal((await pins.names({ ...item, target: 'c' })).has('tool', 'read'), false);
+  });
+
   test('an approval at one replica counts at the others, and for the definition that was shown', async (t) => {
     const { replica } = await stage(t);
     let clock = 0;

@@ -3,8 +3,8 @@ import type { Reply, Store } from '../store/index.ts';
 import {
   approveScript,
   bothScript,
-  changedScript,
   checkScript,
+  idsScript,
   rejectScript,
   targetsScript,
 } from './pinScripts.ts';
@@ -13,6 +13,7 @@ import {
   type ChangedItem,
   type PinFile,
   type PinnedItem,
+  type PinnedNames,
   type PinStore,
   type PinVerdict,
 } from './pinStore.ts';
@@ -78,9 +79,15 @@ export class StoredPins implements PinStore {
     return verdict;
   }
 
+  async names({ backend, target }: Pick<PinnedItem, 'backend' | 'target'>): Promise<PinnedNames> {
+    const key = pinnedKey(nameOf([backend, target]));
+    const ids = new Set(textsIn(await this.store.run(idsScript, [key], [])));
+    return { has: (kind, name) => ids.has(nameOf([kind, name])) };
+  }
+
   async *changed(): AsyncIterable<ChangedItem> {
     for (const target of textsIn(await this.store.run(targetsScript, [targetsKey], [])))
-      for (const id of textsIn(await this.store.run(changedScript, [changedKey(target)], []))) {
+      for (const id of textsIn(await this.store.run(idsScript, [changedKey(target)], []))) {
         const both = await this.store.run(bothScript, [pinnedKey(target), changedKey(target)], [id]);
         const [pinned, changed] = textsIn(both).map(fileOf);
         if (pinned === undefined || changed === undefined) continue;

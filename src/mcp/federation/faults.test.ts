@@ -1,11 +1,8 @@
 /** Tests of a target that misbehaves beside others, which do not notice. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../until.testing.ts';
-import type { McpBackend, McpTarget } from '../../model/index.ts';
+import type { McpBackend } from '../../model/index.ts';
 import {
   catalog,
   mcpBackend,
@@ -17,6 +14,7 @@ import {
 } from '../harness.testing.ts';
 import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
+import { changeable } from './toolsFile.testing.ts';
 
 /** A target that can misbehave in every way (`fixtures/server.ts`), beside one that works. */
 const bad = stdioTarget({ name: 'bad' });
@@ -168,20 +166,6 @@ test('no call fails while targets come and go with the configuration', async (t)
   await until('the third target is gone', () => harness.runtime.view().children === 8);
 });
 
-/** A target whose tools stand in a file; it does not start without the file. */
-function changeable(t: TestContext): {
-  target: McpTarget;
-  write(tools: readonly string[]): void;
-  remove(): void;
-} {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-tools-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'tools.json');
-  const write = (tools: readonly string[]): void => writeFileSync(file, JSON.stringify(tools));
-  write(['crash', 'old']);
-  return { target: catalog({ name: 'other', toolsFile: file }), write, remove: () => rmSync(file) };
-}
-
 const quick = { firstDelayMs: 1, maxDelayMs: 1, maxFailures: 3, windowMs: 60_000, coolDownMs: 30_000 };
 
 async function toolsOf(client: RawClient): Promise<string[]> {
@@ -204,7 +188,7 @@ const stateOf = (harness: Harness, target: string): string | undefined =>
     .find(({ name }) => name === target)?.state;
 
 test('a target that is killed and comes back is announced, without a call', async (t) => {
-  const other = changeable(t);
+  const other = changeable(t, 'other', ['crash', 'old']);
   let clock = Date.now();
   const { harness, client } = await start(
     t,
@@ -227,7 +211,7 @@ test('a target that is killed and comes back is announced, without a call', asyn
 });
 
 test('a child restarted with other tools is announced', async (t) => {
-  const other = changeable(t);
+  const other = changeable(t, 'other', ['crash', 'old']);
   for (const targets of [[good, other.target], [other.target]]) {
     other.write(['crash', 'old']);
     const { client } = await start(t, { targets }, { runtime: { restart: quick } });

@@ -8,6 +8,7 @@ import { Naming, namingOf } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import { changedText, listed, listOfMethod } from '../messages/listNews.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
+import { configuredTools } from '../targets/facts.ts';
 import { serverOf } from '../targets/sameServer.ts';
 import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import type { SessionFederation } from '../session/sessionFederation.ts';
@@ -52,6 +53,10 @@ const usualWaitMs = 5_000;
 /** A session is told of its log level, and a target of its subscriptions, within this time. */
 const ownLimit: CallLimit = { ms: 30_000 };
 const initializedText = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+
+/** An item that the view hides, or gives another name, does not have its own one. */
+const isOwnName = (view: Naming['view'], kind: ItemKind, target: string, name: string): boolean =>
+  view === undefined || (!view.hides(kind, target, name) && view.newName(kind, target, name) === undefined);
 
 /** A request that went to all targets, and can be taken back. */
 export interface BroadRequest {
@@ -128,10 +133,58 @@ export class Federation implements SessionFederation {
         ? found?.target
         : found.candidates.length === 1
           ? found.candidates[0]
-          : this.start.owners.ownerOf(this.scope, this.names, kind, name);
+          : this.names.find((one) => this.has(one, kind, name));
     if (owner === undefined || owner === target) return true;
     this.start.owners.hidden({ backend: this.start.session.backendKey, kind, name, owner, target });
     return false;
+  }
+
+  /** Does a target have the name in its list? Where the list is unknown, a name that it may have counts. */
+  private has(target: string, kind: ItemKind, name: string): boolean {
+    const { owners } = this.start;
+    return owners.namesOf(this.scope, target, kind)?.has(name) ?? this.mayOwn(kind, target, name);
+  }
+
+  /** Is a name one of a target whose list cannot be read, as far as the configuration, other callers and pins tell? */
+  mayOwn(kind: ItemKind, target: string, name: string): boolean {
+    const { view } = this.naming;
+    if (!isOwnName(view, kind, target, name)) return false;
+    const { owners, session } = this.start;
+    const configured = this.members.get(target)?.target;
+    return (
+      owners.ofBackends.has(session.backendKey, target, kind, name) ||
+      view?.chooses(kind, target, name) === true ||
+      (kind === 'tool' && configured !== undefined && configuredTools(configured)?.has(name) === true)
+    );
+  }
+
+  /** Notes the names in the whole list of a target. */
+  learn(target: string, kind: ItemKind, names: readonly string[]): void {
+    const { owners, session } = this.start;
+    const { view } = this.naming;
+    owners.learn(
+      this.scope,
+      target,
+      kind,
+      names.filter((name) => isOwnName(view, kind, target, name)),
+    );
+    if (this.sharesNames) owners.ofBackends.learn(session.backendKey, target, kind, names);
+  }
+
+  /** Learns the pinned names of targets whose lists are unknown, before a later target is given one of them. */
+  async recallNames(kind: ItemKind): Promise<void> {
+    const { owners, session, pins } = this.start;
+    if (!this.sharesNames || pins === undefined || this.settings.pin === undefined) return;
+    const { backendKey } = session;
+    const unknown = this.names.filter((name) => owners.namesOf(this.scope, name, kind) === undefined);
+    await Promise.all(
+      unknown.map((name) => owners.ofBackends.recall(backendKey, name, () => pins.names(backendKey, name))),
+    );
+  }
+
+  /** Names carry no target. */
+  private get sharesNames(): boolean {
+    return this.settings.prefixMode === 'never';
   }
 
   /** The judge of definitions of a target; empty where the backend pins none. */

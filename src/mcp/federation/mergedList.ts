@@ -3,8 +3,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { CallStats } from '../session/mcpMetrics.ts';
 import { noRules, type ItemRules } from '../items/itemRules.ts';
-import type { ItemKind, ListShape } from '../items/items.ts';
-import type { Naming } from '../items/naming.ts';
+import type { ListShape } from '../items/items.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import { listOfMethod } from '../messages/listNews.ts';
 import { announces, has } from './capabilities.ts';
@@ -38,7 +37,7 @@ export async function listOf(
   const connection = await member.connected();
   const { facts, name: target } = member;
   if (facts === undefined || !has(facts, method)) {
-    federation.owners.learn(federation.scope, target, shape.kind, []);
+    federation.learn(target, shape.kind, []);
     return [];
   }
   const use = { announced: announces(facts, method), needsNames: federation.enforcesPins };
@@ -56,13 +55,10 @@ export async function listOf(
       const items = await readList(reader, method, shape);
       stats.ended('ok', performance.now() - since);
       if (shape.template !== true && shape.kind !== 'resource')
-        federation.owners.learn(
-          federation.scope,
+        federation.learn(
           target,
           shape.kind,
-          items.flatMap(({ name }) =>
-            name === undefined || !ownsItsName(federation.naming, shape.kind, target, name) ? [] : name,
-          ),
+          items.flatMap(({ name }) => name ?? []),
         );
       return items;
     } catch (error) {
@@ -71,10 +67,6 @@ export async function listOf(
     }
   });
 }
-
-/** An item that the view hides, or gives another name, does not have its own one. */
-const ownsItsName = ({ view }: Naming, kind: ItemKind, target: string, name: string): boolean =>
-  view === undefined || (!view.hides(kind, target, name) && view.newName(kind, target, name) === undefined);
 
 /** The place behind the last item of a page. */
 interface Cursor {
@@ -175,6 +167,7 @@ export async function mergedPage(
       (member) => member.missed.add(method),
     ));
   for (const { member } of lists) member.missed.found(method);
+  if (lists.length < federation.all.length) await federation.recallNames(shape.kind);
   if (from !== undefined) return resultOf(shape, pageOf(federation, shape, itemRules, lists, from));
   const basis = basisOf(federation, lists, itemRules);
   const kept = basis && federation.pages.get(method, basis);

@@ -4,6 +4,7 @@
  */
 
 import type { Logger } from '../../telemetry/index.ts';
+import { BackendNames } from './backendNames.ts';
 import type { ItemKind } from '../items/items.ts';
 
 /** Names of one target for one caller. */
@@ -27,6 +28,8 @@ export interface HiddenItem {
 
 /** The owners that all sessions of a process know: sessions that begin while a target is away know its names, too. */
 export class NameOwners {
+  /** The names of all callers. */
+  readonly ofBackends = new BackendNames();
   private readonly log: Logger;
   private readonly onHidden: (item: HiddenItem) => void;
   private readonly scopes = new Map<string, Map<string, Names>>();
@@ -67,12 +70,6 @@ export class NameOwners {
   /** The names in the last list of a target; undefined where it is not known. */
   namesOf(scope: string, target: string, kind: ItemKind): ReadonlySet<string> | undefined {
     return this.scopes.get(scope)?.get(target)?.get(kind);
-  }
-
-  /** @param targets in their configured order */
-  ownerOf(scope: string, targets: readonly string[], kind: ItemKind, name: string): string | undefined {
-    const known = this.scopes.get(scope);
-    return targets.find((target) => known?.get(target)?.get(kind)?.has(name) === true);
   }
 
   /** Notes that an item of a list is not shown. */

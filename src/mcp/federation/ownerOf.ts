@@ -21,18 +21,21 @@ export function ownerOf(
 
 /**
  * The owner as far as the lists are known: the first target whose list has the name.
- * @param unknown `stop`: a target whose list is not known may own the name, so later ones do not
+ * @param unknown `stop`: a target whose list is not known may own the name, so later ones do not. `skip`: only names
+ *   that it is known to have had are its own
  */
 function ownerAmong(
-  { owners, scope, naming }: Federation,
+  federation: Federation,
   kind: ItemKind,
   shown: string,
   { candidates }: OpenName,
   unknown: 'stop' | 'skip',
 ): OwnItem | undefined {
+  const { owners, scope, naming } = federation;
   for (const target of candidates) {
     const names = owners.namesOf(scope, target, kind);
-    if (names === undefined && unknown === 'stop') return undefined;
+    if (names === undefined && (unknown === 'stop' || federation.mayOwn(kind, target, shown)))
+      return undefined;
     for (const name of names ?? []) if (naming.prefixedName(target, name) === shown) return { target, name };
   }
   return undefined;
@@ -50,7 +53,12 @@ async function readAndFind(
   const results = await Promise.allSettled(
     members.map((member) => listOf(federation, member, method, shape, tools)),
   );
-  const failed = results.find((result) => result.status === 'rejected');
+  const rejected = results.map((result) => (result.status === 'rejected' ? result : undefined));
+  if (rejected.some(Boolean)) await federation.recallNames(kind);
+  // The target that had the name is the one to tell of.
+  const failed =
+    rejected.find((one, at) => one !== undefined && federation.mayOwn(kind, members[at]!.name, shown)) ??
+    rejected.find(Boolean);
   const found = ownerAmong(federation, kind, shown, open, federation.failOpen ? 'skip' : 'stop');
   if (found !== undefined) return found;
   // It may be an item of the target that failed.

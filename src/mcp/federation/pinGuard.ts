@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { messageOf } from '../../errorText.ts';
 import { hasRepeatedMembers } from '../json/repeatedMembers.ts';
-import { definitionOf, type PinKind, type PinStore } from '../../pins/index.ts';
+import { definitionOf, type PinKind, type PinnedNames, type PinStore } from '../../pins/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 
 /** The items of one target. */
@@ -59,6 +59,18 @@ export class PinGuard {
         this.log.error('Definition could not be compared with its pin', { ...fields, reason });
     }
     return mode === 'warn';
+  }
+
+  /** The pinned names of a target; undefined where they cannot be read. */
+  async names(backend: string, target: string): Promise<PinnedNames | undefined> {
+    try {
+      return await this.pins.names({ backend, target });
+    } catch (error) {
+      const reason = messageOf(error);
+      if (this.report(JSON.stringify([backend, target, reason])))
+        this.log.error('Pinned names could not be read', { backend, target, reason });
+      return undefined;
+    }
   }
 
   private report(said: string): boolean {

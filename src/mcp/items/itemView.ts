@@ -55,6 +55,12 @@ export class ItemView {
     )?.entry;
   }
 
+  /** Does an entry show the item by its target and its whole name? */
+  chooses(kind: ItemKind, target: string, name: string): boolean {
+    const entry = this.entryOf(kind, target, name);
+    return entry?.target === target && entry.name === name && entry.hide !== true;
+  }
+
   /** The new name of a tool or a prompt; undefined where it keeps the one that it has. */
   newName(kind: ItemKind, target: string, name: string): string | undefined {
     return this.entryOf(kind, target, name)?.as;
