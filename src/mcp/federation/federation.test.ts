@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import type { McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
 import { catalog, mcpBackend, startHarness, stdioTarget, type Harness, rulesBy } from '../harness.testing.ts';
+import { changeable } from './toolsFile.testing.ts';
 import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
 
 const two = [
@@ -294,6 +295,21 @@ test('a long list comes in pages with a cursor that stays good while tools come 
   assert.equal(second.nextCursor, undefined);
   for (const cursor of ['', 'made up', Buffer.from('["gone","x",0]').toString('base64url')])
     assert.equal((await ask(client, 'tools/list', { cursor })).error?.code, -32602, cursor);
+});
+
+test('a cursor stays good when its target fails between two pages', async (t) => {
+  const many = Array.from({ length: 1_500 }, (_, i) => `t${i}`);
+  const failing = changeable(t, 'many', [...many, 'crash']);
+  const client = await open({ targets: [failing.target, two[1]!], failOpen: true });
+  const { result: first } = await ask(client, 'tools/list');
+  assert.equal((first?.['tools'] as Named[]).at(-1)?.name, 'many_t999');
+  failing.remove();
+  assert.match((await ask(client, 'tools/call', { name: 'many_crash' })).error!.message, /target "many"/);
+  const { result: second } = await ask(client, 'tools/list', { cursor: first?.['nextCursor'] });
+  assert.deepEqual(
+    (second?.['tools'] as Named[]).map(({ name }) => name),
+    ['my_db_read', 'my_db_query', 'my_db_seen', 'my_db_sample', 'my_db_pid'],
+  );
 });
 
 test('a list that changes is read again, and one that does not is not', async () => {

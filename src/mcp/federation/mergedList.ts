@@ -197,20 +197,19 @@ function pageOf(
   from?: Cursor,
 ): Page {
   const page = new PageBuilder(federation, shape, itemRules);
-  let started = from === undefined;
+  const { all } = federation;
+  const begin = from === undefined ? 0 : all.findIndex(({ name }) => name === from.target);
+  if (begin < 0) throw badCursor();
   for (const { member, value: items } of lists) {
-    let first = 0;
-    if (!started) {
-      if (member.name !== from!.target) continue;
-      started = true;
-      first = placeBehind(from!, items);
-    }
+    const place = all.indexOf(member);
+    // The target of the cursor may have failed since: the page goes on with the next one.
+    if (place < begin) continue;
+    const first = from !== undefined && place === begin ? placeBehind(from, items) : 0;
     for (let index = first; index < items.length; index++) {
       const next = page.add(member.name, items[index]!, index);
       if (next !== undefined) return { items: page.items, nextCursor: next };
     }
   }
-  if (!started) throw badCursor();
   return { items: page.items, nextCursor: undefined };
 }
 
