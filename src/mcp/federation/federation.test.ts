@@ -279,6 +279,26 @@ test('a name that is too long with its prefix is cut, and still reaches its tool
   assert.equal(await client.call(names[1]!), `long: ${long('b')}`);
 });
 
+test('tools get names that MCP allows, and still answer to them', async () => {
+  const allowed = /^[A-Za-z0-9._-]{1,128}$/;
+  const tools = ['bad name!', 'bad name?', 'näme', 'n'.repeat(140), 'x_0123abcd', 'plain'];
+  const odd = catalog({ name: 'odd', tools, prompts: ['Sum up this'] });
+  for (const targets of [[odd, two[1]!], [odd]]) {
+    const client = await open({ targets, prefixMode: 'always' });
+    const names = (await namesOf(client)).slice(0, tools.length);
+    assert.deepEqual(
+      names.filter((name) => !allowed.test(name)),
+      [],
+    );
+    assert.match(names[0]!, /^odd_bad_name__[0-9a-f]{8}$/);
+    assert.deepEqual(names.slice(-2), ['odd_x_0123abcd', 'odd_plain']);
+    assert.equal(new Set(names).size, tools.length);
+    for (const [at, name] of names.entries()) assert.equal(await client.call(name), `odd: ${tools[at]}`);
+    assert.deepEqual(await list(client, 'prompts/list'), [{ name: 'odd_Sum up this' }]);
+    assert.equal((await ask(client, 'tools/call', { name: 'odd_gone_0123abcd' })).error?.code, -32602);
+  }
+});
+
 test('a long list comes in pages with a cursor that stays good while tools come and go', async () => {
   const many = Array.from({ length: 1_500 }, (_, i) => `t${i}`);
   const client = await open({ targets: [two[0]!, catalog({ name: 'many', tools: [...many, 'setTools'] })] });

@@ -36,7 +36,8 @@ function ownerAmong(
     const names = owners.namesOf(scope, target, kind);
     if (names === undefined && (unknown === 'stop' || federation.mayOwn(kind, target, shown)))
       return undefined;
-    for (const name of names ?? []) if (naming.prefixedName(target, name) === shown) return { target, name };
+    for (const name of names ?? [])
+      if (naming.prefixedName(kind, target, name) === shown) return { target, name };
   }
   return undefined;
 }
@@ -64,8 +65,8 @@ async function readAndFind(
   // It may be an item of the target that failed.
   if (failed !== undefined) throw failed.reason;
   const [only, ...others] = open.candidates;
-  // A name that looks like a shortened one, and is none.
+  // A name that looks like a changed one, and is none.
   if (only !== undefined && others.length === 0)
-    return { target: only, name: shown.slice(federation.naming.prefixedName(only, '').length) };
+    return { target: only, name: shown.slice(federation.naming.prefixOf(only).length) };
   return undefined;
 }

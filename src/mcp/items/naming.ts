@@ -9,9 +9,12 @@ import type { ItemKind } from './items.ts';
 import { ItemView } from './itemView.ts';
 
 /** Characters of a name of a tool (MCP 2025-11-25, "Tool Names"). */
-export const maxNameLength = 128;
+const maxNameLength = 128;
+const allowedInTools = /^[A-Za-z0-9._-]+$/;
+const forbiddenInTools = /[^A-Za-z0-9._-]/g;
 const hashLength = 8;
-const shortened = /_[0-9a-f]{8}$/;
+/** The end of a name that was changed. */
+const changed = /_[0-9a-f]{8}$/;
 
 /** An item by its target and the target's own name for it. */
 export interface OwnItem {
@@ -60,7 +63,7 @@ export class Naming {
 
   /** The client's name for a tool or a prompt of a target. */
   shownName(kind: ItemKind, target: string, name: string): string {
-    return this.view?.newName(kind, target, name) ?? this.prefixedName(target, name);
+    return this.view?.newName(kind, target, name) ?? this.prefixedName(kind, target, name);
   }
 
   /** Does the view give the name of an item to another item of its target? */
@@ -69,32 +72,38 @@ export class Naming {
     return renamed !== undefined && renamed.target === target && renamed.name !== name;
   }
 
-  /** The name with the prefix of its target. */
-  prefixedName(target: string, name: string): string {
-    const prefix = this.prefixes.get(target) ?? '';
+  /** The text before the names of tools and prompts of a target; empty where they have no prefix. */
+  prefixOf(target: string): string {
+    return this.prefixes.get(target) ?? '';
+  }
+
+  /** The name with the prefix of its target, changed where MCP would not allow it. Prompts may have any characters. */
+  prefixedName(kind: ItemKind, target: string, name: string): string {
+    const prefix = this.prefixOf(target);
     if (prefix === '') return name;
     const whole = prefix + name;
-    // A name that is too long already is for its server to answer for.
-    if (!this.federated || whole.length <= maxNameLength || name.length > maxNameLength) return whole;
+    const isAllowed = kind !== 'tool' || allowedInTools.test(whole);
+    if (isAllowed && whole.length <= maxNameLength) return whole;
     const hash = createHash('sha256').update(name).digest('hex').slice(0, hashLength);
-    return `${whole.slice(0, maxNameLength - hashLength - 1)}_${hash}`;
+    const allowed = isAllowed ? whole : whole.replaceAll(forbiddenInTools, '_');
+    return `${allowed.slice(0, maxNameLength - hashLength - 1)}_${hash}`;
   }
 
   /** The item that a client's name for a tool or a prompt stands for; undefined where it is none of this backend. */
   itemOf(kind: ItemKind, shown: string): OwnItem | OpenName | undefined {
     const renamed = this.view?.itemNamed(kind, shown);
     if (renamed !== undefined) return renamed;
-    const found = this.itemOfPrefixed(shown);
+    const found = this.itemOfPrefixed(kind, shown);
     // An item that has another name for clients does not have this one, too.
     if (found === undefined || !('target' in found)) return found;
     return this.view?.newName(kind, found.target, found.name) === undefined ? found : undefined;
   }
 
-  private itemOfPrefixed(shown: string): OwnItem | OpenName | undefined {
+  private itemOfPrefixed(kind: ItemKind, shown: string): OwnItem | OpenName | undefined {
     for (const [target, prefix] of this.longestFirst) {
       if (!shown.startsWith(prefix)) continue;
       if (prefix === '') return this.federated ? { candidates: this.targets } : { target, name: shown };
-      if (this.federated && shown.length === maxNameLength && shortened.test(shown))
+      if ((kind === 'tool' || shown.length === maxNameLength) && changed.test(shown))
         return { candidates: [target] };
       return { target, name: shown.slice(prefix.length) };
     }
@@ -124,7 +133,7 @@ export class Naming {
   showsAlike(other: Naming, target: string): boolean {
     return (
       this.viewText === other.viewText &&
-      this.prefixedName(target, 'x') === other.prefixedName(target, 'x') &&
+      this.prefixOf(target) === other.prefixOf(target) &&
       this.shownUri(target, 'x:') === other.shownUri(target, 'x:')
     );
   }

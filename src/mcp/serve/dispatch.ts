@@ -1,4 +1,4 @@
-import { itemOf, type NamedItem } from '../items/items.ts';
+import { itemOf } from '../items/items.ts';
 import { maxShown } from '../items/itemFilters.ts';
 import type { Envelope } from '../json/envelope.ts';
 import { handlingOf } from '../messages/mcpMethods.ts';
@@ -7,7 +7,8 @@ import type { TargetConnection } from '../targets/kind/target.ts';
 import { prepareFederated } from './federatedRequest.ts';
 import { faults, invalid, refusal } from './refusal.ts';
 import type { Dispatch } from './dispatchContext.ts';
-import { prepareForTarget, progressToken } from './targetRequest.ts';
+import { prepareOpenName } from './openName.ts';
+import { callLimit, prepareForTarget, progressToken } from './targetRequest.ts';
 
 /**
  * Judges one message of a client.
@@ -40,16 +41,10 @@ function prepareRequest(x: Dispatch, request: Envelope): () => void {
   if (session.federation !== undefined) return prepareFederated(x, request, item, token);
   const target = soleTarget(session);
   const name = session.targets.nameOf(target);
-  const own = typeof item === 'object' ? ownName(x, item, name) : undefined;
-  return prepareForTarget(x, { request, token, target, item, own });
-}
-
-/** The own name that the only target has for an item; undefined where the client's name is none of it. */
-function ownName({ naming }: Dispatch, { kind, name: shown }: NamedItem, target: string): string | undefined {
-  const found = naming.ownItem(kind, shown);
-  if (found === undefined || 'target' in found) return found?.name;
-  // A shortened name: the lists of a single target are not read, so the target gets what it sees.
-  return shown.slice(naming.prefixedName(target, '').length);
+  const found = typeof item === 'object' ? x.naming.ownItem(item.kind, item.name) : undefined;
+  if (typeof item === 'object' && found !== undefined && !('target' in found))
+    return prepareOpenName(x, { request, token, target, item }, callLimit(x, name));
+  return prepareForTarget(x, { request, token, target, item, own: found?.name });
 }
 
 function soleTarget(session: Session): TargetConnection {

@@ -88,7 +88,7 @@ function judged(
 /** The own name of a target, as far as it can be read from the name of the client. */
 const ownName = (naming: Naming, { name }: NamedItem, target: string): OwnItem => ({
   target,
-  name: name.slice(naming.prefixedName(target, '').length),
+  name: name.slice(naming.prefixOf(target).length),
 });
 
 function judgedBy(

@@ -41,5 +41,5 @@ function ownItem({ kind, name }: NamedItem, settings: McpBackend | undefined): M
   if (naming === undefined || found === undefined) return { kind, target: '', name };
   if ('target' in found) return { kind, target: found.target, name: found.name };
   const [target = ''] = found.candidates;
-  return { kind, target, name: name.slice(naming.prefixedName(target, '').length) };
+  return { kind, target, name: name.slice(naming.prefixOf(target).length) };
 }

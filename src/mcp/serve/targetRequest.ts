@@ -229,8 +229,7 @@ function viewOfList(x: Dispatch, request: Envelope, target: string): ResponseFil
   const shape = listShape(request.method);
   if (shape === undefined) return undefined;
   const { itemRules, naming } = x;
-  const plain =
-    naming.view === undefined && (shape.kind === 'resource' || naming.prefixedName(target, '') === '');
+  const plain = naming.view === undefined && (shape.kind === 'resource' || naming.prefixOf(target) === '');
   return itemRules === undefined && plain
     ? undefined
     : new ListFilter({
