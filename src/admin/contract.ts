@@ -308,7 +308,36 @@ export interface ServingState {
 export interface McpState {
   readonly sessions: readonly McpSessionState[];
   readonly children: number;
-  readonly hidden: readonly object[];
+  /** Items that no client can reach, because an item of another target has their name. */
+  readonly hidden: readonly McpHiddenItem[];
+  /** Targets that new sessions do not try for a while. */
+  readonly circuits: readonly McpCircuit[];
+  /** Targets whose last start failed. */
+  readonly failedStarts: readonly McpFailedStart[];
+}
+
+/** A target by the key of its backend and its name. */
+interface McpTargetPlace {
+  readonly backend: string;
+  readonly target: string;
+}
+
+export interface McpHiddenItem extends McpTargetPlace {
+  readonly kind: string;
+  readonly name: string;
+  /** The target that owns the name. */
+  readonly owner: string;
+}
+
+/** Times in milliseconds since the epoch. */
+export interface McpCircuit extends McpTargetPlace {
+  readonly retryAt: number;
+  readonly reason: string;
+}
+
+export interface McpFailedStart extends McpTargetPlace {
+  readonly at: number;
+  readonly reason: string;
 }
 
 /** An MCP session; times in milliseconds since the epoch. */

@@ -69,7 +69,7 @@ const start = async (
             expiresAt: Date.parse('2027-01-01T00:00:00Z'),
           },
         ],
-        mcp: { sessions: [], children: 0, hidden: [] },
+        mcp: { sessions: [], children: 0, hidden: [], circuits: [], failedStarts: [] },
         workers: [{ worker: 1, state: 'serving', pid: 4711, restarts: 3 }],
       }),
     readiness: () => now.readiness,
@@ -115,7 +115,7 @@ test('the configuration dump shows the running configuration without secrets', a
   assert.equal(dump.model.process.fixed.sessionKey, '[redacted]');
   assert.equal(dump.config.loadedAt, '2026-11-21T10:00:00.000Z');
   assert.equal(dump.keySets[0].problem, 'connection refused');
-  assert.deepEqual(dump.mcp, { sessions: [], children: 0, hidden: [] });
+  assert.deepEqual(dump.mcp, { sessions: [], children: 0, hidden: [], circuits: [], failedStarts: [] });
 });
 
 test('the index lists every page, and an unknown one is 404', async (t) => {

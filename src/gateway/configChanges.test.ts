@@ -5,7 +5,13 @@ import type { Model } from '../model/index.ts';
 import type { PlaneView } from '../workers/index.ts';
 import { configChanges } from './configChanges.ts';
 
-const noSessions: PlaneView['mcp'] = { sessions: [], children: 0, hidden: [] };
+const noSessions: PlaneView['mcp'] = {
+  sessions: [],
+  children: 0,
+  hidden: [],
+  circuits: [],
+  failedStarts: [],
+};
 
 function modelOf(text: string): Model {
   const result = loadText(text, { file: 'a.yaml', env: {} });
@@ -83,7 +89,13 @@ test('sessions end with their backend, and children with their target', async ()
     pressed: false,
     targets: [target('a', 1), target('b', 2)],
   };
-  const open: PlaneView['mcp'] = { sessions: [session], children: 2, hidden: [] };
+  const open: PlaneView['mcp'] = {
+    sessions: [session],
+    children: 2,
+    hidden: [],
+    circuits: [],
+    failedStarts: [],
+  };
   const of = async (next: Model): Promise<readonly number[]> => {
     const { sessionsEnded, childrenStopped } = await configChanges(before, next, open);
     return [sessionsEnded, childrenStopped];

@@ -5,7 +5,7 @@ import { StreamableHttp, type McpHandler } from './serve/handler.ts';
 import type { SseStream } from './serve/sseStream.ts';
 import type { Caller } from './contract.ts';
 import { McpMetrics } from './session/mcpMetrics.ts';
-import { Circuits } from './federation/circuits.ts';
+import { Circuits, type OpenCircuit } from './federation/circuits.ts';
 import { Federation } from './federation/federation.ts';
 import { PinGuard } from './federation/pinGuard.ts';
 import type { PinStore } from '../pins/index.ts';
@@ -15,6 +15,7 @@ import type { Session, SessionView } from './session/session.ts';
 import { OtherGateways } from './session/otherGateways.ts';
 import { SessionSeal } from './session/sessionId.ts';
 import { Sessions } from './session/sessions.ts';
+import { TargetStarts, type FailedStart } from './session/targetStarts.ts';
 import { defaultRestart } from './targets/conversation/backoff.ts';
 import { HeldSessions } from './modern/heldSessions.ts';
 import { Targets } from './targets/index.ts';
@@ -61,6 +62,10 @@ export interface McpView {
   readonly children: number;
   /** Items that no client can reach, because an item of another target has their name. */
   readonly hidden: readonly HiddenItem[];
+  /** Targets that new sessions of some caller do not try for a while. */
+  readonly circuits: readonly OpenCircuit[];
+  /** Targets whose last start failed. */
+  readonly failedStarts: readonly FailedStart[];
 }
 
 /** The use of a target by a session, for the caller that the session begins or goes on with. */
@@ -86,6 +91,8 @@ export class McpRuntime {
   private readonly options: McpRuntimeOptions;
   private readonly budgets: Budgets;
   private readonly owners: NameOwners;
+  private readonly circuits: Circuits;
+  private readonly starts: TargetStarts;
   private readonly targets: Targets;
   private readonly sessions: Sessions;
   private readonly sseStreams = new Map<Session, SseStream>();
@@ -114,9 +121,11 @@ export class McpRuntime {
       ...(options.onGroup && { onGroup: options.onGroup }),
       onReplaced: (name) => this.mcpMetrics.replaced(name),
       onRestart: (name) => this.mcpMetrics.restarted(name),
+      onRestartFailed: (name) => this.mcpMetrics.targetFailed(name),
       onTaken: (name) => this.mcpMetrics.taken(name),
     });
     const circuits = new Circuits(now);
+    const starts = new TargetStarts(now, (name) => this.mcpMetrics.targetFailed(name));
     const owners = new NameOwners(options.log, ({ target }) => this.mcpMetrics.hidden(target));
     const pins =
       options.pins === undefined
@@ -152,7 +161,7 @@ export class McpRuntime {
           circuits,
           owners,
           pins,
-          onFailure: (target) => this.mcpMetrics.targetFailed(target),
+          onStart: (target, problem) => starts.note(session.backendKey, target, problem),
           connect: (target, of) => targets.connect(target, useOf(target, session, of)),
         }),
       resumeAt: (target, session, caller, place) =>
@@ -164,6 +173,8 @@ export class McpRuntime {
     });
     this.budgets = budgets;
     this.owners = owners;
+    this.circuits = circuits;
+    this.starts = starts;
     this.targets = targets;
     this.sessions = sessions;
     this.held = new HeldSessions({
@@ -171,6 +182,7 @@ export class McpRuntime {
       seal,
       now,
       version: options.version ?? '0',
+      starts,
       soleClient: options.soleClient,
     });
     this.seal = seal;
@@ -178,13 +190,14 @@ export class McpRuntime {
     this.mcpMetrics = new McpMetrics(metrics, {
       sessions: () => sessions.size,
       children: () => targets.children,
+      targets: () => [...sessions].flatMap((session) => session.targetViews()),
     });
     this.timer = setInterval(() => this.tick(), tickMs).unref();
   }
 
   /** A handler for one backend; cheap. Sessions are kept by `settings.key`, so the next snapshot finds them. */
   backend(settings: McpBackend): McpHandler {
-    const { sessions, held, sseStreams, mcpMetrics, budgets } = this;
+    const { sessions, held, sseStreams, mcpMetrics, budgets, starts } = this;
     const { limits, now = Date.now, version = '0' } = this.options;
     return new StreamableHttp({
       settings,
@@ -192,6 +205,7 @@ export class McpRuntime {
       held,
       sseStreams,
       mcpMetrics,
+      starts,
       budgets,
       limits,
       now,
@@ -225,6 +239,7 @@ export class McpRuntime {
     this.sessions.retire(liveKeys);
     this.targets.retire(liveKeys);
     this.owners.ofBackends.retire(liveKeys);
+    this.starts.retire(liveKeys);
   }
 
   /** An operator ends a session for good. @returns false where no live session has the label */
@@ -243,6 +258,8 @@ export class McpRuntime {
       sessions: [...this.sessions].map((session) => session.view()),
       children: this.targets.children,
       hidden: [...this.owners.all],
+      circuits: this.circuits.all,
+      failedStarts: [...this.starts.all],
     };
   }
 

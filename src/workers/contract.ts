@@ -126,7 +126,11 @@ export interface PlaneView {
     })[];
     readonly children: number;
     /** Items that no client can reach, because an item of another target has their name. */
-    readonly hidden: readonly object[];
+    readonly hidden: McpView['hidden'];
+    /** Targets that new sessions do not try for a while, for some caller. */
+    readonly circuits: McpView['circuits'];
+    /** Targets whose last start failed, in some worker. */
+    readonly failedStarts: McpView['failedStarts'];
   };
   /** Empty where there is no process but this one. */
   readonly workers: readonly WorkerView[];

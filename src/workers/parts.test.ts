@@ -33,7 +33,7 @@ const viewOf = (part: Partial<PlaneView>): PlaneView => ({
   brokenRoutes: [],
   certificates: [],
   keySets: [],
-  mcp: { sessions: [], children: 0, hidden: [] },
+  mcp: { sessions: [], children: 0, hidden: [], circuits: [], failedStarts: [] },
   workers: [],
   ...part,
 });
@@ -67,6 +67,10 @@ test('merged views add up connections and show the worst state of keys and certi
     state,
     problem: undefined,
   });
+  const place = { backend: 'b', target: 't' };
+  const hidden = { ...place, kind: 'tool', name: 'a', owner: 'o' } as const;
+  const circuit = { ...place, retryAt: 1, reason: 'x' };
+  const failedStart = { ...place, at: 1, reason: 'x' };
   const merged = mergeViews(
     [
       [
@@ -76,7 +80,13 @@ test('merged views add up connections and show the worst state of keys and certi
           brokenRoutes: [{ route: 'a', problem: 'x' }],
           certificates: [certificate('ready')],
           keySets: [keys('ready', 3)],
-          mcp: { sessions: [sessionOf('one')], children: 1, hidden: [{ name: 'a' }] },
+          mcp: {
+            sessions: [sessionOf('one')],
+            children: 1,
+            hidden: [hidden],
+            circuits: [circuit],
+            failedStarts: [],
+          },
         }),
       ],
       [
@@ -86,7 +96,13 @@ test('merged views add up connections and show the worst state of keys and certi
           brokenRoutes: [{ route: 'a', problem: 'x' }],
           certificates: [certificate('stale')],
           keySets: [keys('waiting', 0)],
-          mcp: { sessions: [sessionOf('two')], children: 2, hidden: [{ name: 'a' }] },
+          mcp: {
+            sessions: [sessionOf('two')],
+            children: 2,
+            hidden: [hidden],
+            circuits: [],
+            failedStarts: [failedStart],
+          },
         }),
       ],
     ],
@@ -105,7 +121,9 @@ test('merged views add up connections and show the worst state of keys and certi
         { worker: 2, ...sessionOf('two') },
       ],
       children: 3,
-      hidden: [{ name: 'a' }],
+      hidden: [hidden],
+      circuits: [circuit],
+      failedStarts: [failedStart],
     },
   });
 });

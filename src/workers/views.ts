@@ -23,12 +23,14 @@ export function mergeViews(
       sessions: views.flatMap(([worker, { mcp }]) => mcp.sessions.map((session) => ({ worker, ...session }))),
       children: all('mcp').reduce((sum, { children }) => sum + children, 0),
       hidden: distinct(all('mcp').flatMap(({ hidden }) => hidden)),
+      circuits: all('mcp').flatMap(({ circuits }) => circuits),
+      failedStarts: all('mcp').flatMap(({ failedStarts }) => failedStarts),
     },
   };
 }
 
 /** Equal entries of several workers are one. */
-const distinct = (entries: readonly object[]): readonly object[] => [
+const distinct = <Entry extends object>(entries: readonly Entry[]): readonly Entry[] => [
   ...new Map(entries.map((entry) => [JSON.stringify(entry), entry])).values(),
 ];
 

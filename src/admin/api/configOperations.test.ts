@@ -22,7 +22,8 @@ test('an edit is refused with 412 where the file changes while the edit is check
     schema: () => '{}',
     mask: (text) => text,
     model: () => ({ process: { consoleWrites: true }, binds: [] }) as unknown as Model,
-    sessions: () => Promise.resolve({ sessions: [], children: 0, hidden: [] }),
+    sessions: () =>
+      Promise.resolve({ sessions: [], children: 0, hidden: [], circuits: [], failedStarts: [] }),
     isControlled: false,
     onWritten: () => assert.fail('nothing was written'),
   });

@@ -1,4 +1,4 @@
-import type { McpSessionState, McpTargetState, RouteView } from '../contract.ts';
+import type { McpSessionState, McpState, McpTargetState, RouteView } from '../contract.ts';
 import { redactText } from '../../telemetry/index.ts';
 
 /** The best comes first. */
@@ -38,26 +38,54 @@ function targetOf({ name, state, since, pid, restarts, lastError }: McpTargetSta
   };
 }
 
-/** The servers of all MCP routes, with their worst state in all sessions. */
-export function targetsOf(routes: readonly RouteView[], sessions: readonly McpSessionState[]) {
+/**
+ * The servers of all MCP routes, with their worst state in all sessions. A server without a session has failed where its
+ * last start did.
+ */
+export function targetsOf(
+  routes: readonly RouteView[],
+  {
+    sessions,
+    hidden,
+    circuits,
+    failedStarts,
+  }: Pick<McpState, 'sessions' | 'hidden' | 'circuits' | 'failedStarts'> = nothing,
+) {
   const mcp = routes.filter(({ kind }) => kind === 'mcp');
   return mcp.flatMap(({ id, targets, backends }) => {
-    const own = sessions.filter(({ backend }) => backends.includes(backend));
+    const ofBackend = ({ backend }: { readonly backend: string }): boolean => backends.includes(backend);
+    const own = sessions.filter(ofBackend);
     return targets.map(({ name, kind }) => {
+      const ofTarget = (one: { readonly backend: string; readonly target: string }): boolean =>
+        one.target === name && ofBackend(one);
+      const failed = latest(failedStarts.filter(ofTarget), ({ at }) => at);
+      const circuit = latest(circuits.filter(ofTarget), ({ retryAt }) => retryAt);
+      const covered = hidden.filter(ofTarget);
       const uses = own.flatMap((session) => session.targets.filter((target) => target.name === name));
       const worst = uses.toSorted((a, b) => states.indexOf(b.state) - states.indexOf(a.state))[0];
-      const problem = uses.find(({ lastError }) => lastError !== undefined)?.lastError;
+      const used = uses.find(({ lastError }) => lastError !== undefined)?.lastError;
+      const problem = used ?? failed?.reason ?? circuit?.reason;
+      const since = worst?.since ?? (worst === undefined ? failed?.at : undefined);
       // Sessions may share a child, whose lines and restarts each of them has.
       const children = [...new Map(uses.map((use) => [use.pid ?? use, use])).values()];
       return {
         route: id,
         name,
         kind,
-        state: worst?.state ?? 'idle',
-        ...(worst?.since !== undefined && { since: new Date(worst.since).toISOString() }),
+        state: worst?.state ?? (failed === undefined ? 'idle' : 'failed'),
+        ...(since !== undefined && { since: new Date(since).toISOString() }),
         sessions: uses.length,
         ...(problem !== undefined && { problem: redactText(problem) }),
         ...(worst && { restarts: children.reduce((sum, { restarts }) => sum + restarts, 0) }),
+        ...(circuit && {
+          circuit: { retryAt: new Date(circuit.retryAt).toISOString(), reason: redactText(circuit.reason) },
+        }),
+        hidden: covered.slice(0, mostHidden).map(({ kind: of, name: item, owner }) => ({
+          kind: of,
+          name: item.slice(0, longestName),
+          owner,
+        })),
+        hiddenCount: covered.length,
         stderr: children.flatMap(({ stderr = [] }) => stderr.map(redactText)).slice(-mostLines),
       };
     });
@@ -65,6 +93,14 @@ export function targetsOf(routes: readonly RouteView[], sessions: readonly McpSe
 }
 
 const mostLines = 50;
+/** Hidden items of one target that the answer names, and characters of a name. */
+const mostHidden = 100;
+const longestName = 200;
+const nothing = { sessions: [], hidden: [], circuits: [], failedStarts: [] };
+
+/** The entry with the greatest time. */
+const latest = <Entry>(entries: readonly Entry[], timeOf: (entry: Entry) => number): Entry | undefined =>
+  entries.toSorted((a, b) => timeOf(b) - timeOf(a))[0];
 
 /** The subject or the user that stands in a principal; undefined for an anonymous caller. */
 function subjectOf(principal: string | undefined): string | undefined {

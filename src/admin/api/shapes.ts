@@ -177,13 +177,22 @@ export const targets = z.array(
     route: z.string(),
     name: z.string(),
     kind: z.string(),
-    state: z
-      .string()
-      .meta({ description: 'The worst state in all sessions; idle where no session uses it.' }),
+    state: z.string().meta({
+      description:
+        'The worst state in all sessions. Without a session: failed where the last start failed, otherwise idle.',
+    }),
     since: time.optional().meta({ description: 'The last change of this state.' }),
     sessions: count,
     problem: z.string().optional(),
     restarts: count.optional(),
+    circuit: z
+      .object({ retryAt: time, reason: z.string() })
+      .optional()
+      .meta({ description: 'New sessions of some caller do not try the server before this time.' }),
+    hidden: z.array(z.object({ kind: z.string(), name: z.string(), owner: z.string() })).meta({
+      description: 'Items that no client can reach, because the owner has their name; at most 100.',
+    }),
+    hiddenCount: count,
     stderr: z.array(z.string()),
   }),
 );

@@ -78,7 +78,7 @@ export const stateOperations = (views: AdminViews, gateway: GatewayViews): reado
     about: 'MCP servers of the routes, with their state in all sessions',
     access: 'viewer',
     result: shapes.targets,
-    run: async () => targetsOf(gateway.routes(), (await views.serving()).mcp?.sessions ?? []),
+    run: async () => targetsOf(gateway.routes(), (await views.serving()).mcp),
   }),
   operation({
     method: 'GET',

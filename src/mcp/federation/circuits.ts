@@ -6,7 +6,20 @@ const maxWaitMs = 60_000;
 /** Callers and targets that are remembered; the oldest are forgotten first. */
 const maxCircuits = 10_000;
 
+/** A target that new sessions of a caller do not try for a while. */
+export interface OpenCircuit {
+  /** Key of the backend. */
+  readonly backend: string;
+  readonly target: string;
+  /** Milliseconds since the epoch. */
+  readonly retryAt: number;
+  readonly reason: string;
+}
+
 interface Circuit {
+  /** The name of the target when it failed. */
+  readonly target: string;
+  readonly backend: string;
   readonly failures: number;
   /** Milliseconds since the epoch. */
   readonly retryAt: number;
@@ -28,11 +41,24 @@ export class Circuits {
     return circuit !== undefined && this.now() < circuit.retryAt ? circuit.why : undefined;
   }
 
-  failed(key: string, why: string): void {
+  /** The targets that are not to be tried now, for some caller: the last retry of each. */
+  get all(): readonly OpenCircuit[] {
+    const now = this.now();
+    const found = new Map<string, OpenCircuit>();
+    for (const { backend, target, retryAt, why: reason } of this.open.values()) {
+      const key = JSON.stringify([backend, target]);
+      if (retryAt > Math.max(now, found.get(key)?.retryAt ?? 0))
+        found.set(key, { backend, target, retryAt, reason });
+    }
+    return [...found.values()];
+  }
+
+  /** @param of the place of the target in the configuration */
+  failed(key: string, why: string, { backend, target }: Pick<OpenCircuit, 'backend' | 'target'>): void {
     const failures = (this.open.get(key)?.failures ?? 0) + 1;
     const wait = Math.min(firstWaitMs * 2 ** Math.min(failures - 1, 16), maxWaitMs);
     this.open.delete(key);
-    this.open.set(key, { failures, retryAt: this.now() + wait, why });
+    this.open.set(key, { backend, target, failures, retryAt: this.now() + wait, why });
     if (this.open.size > maxCircuits) {
       const [oldest] = this.open.keys();
       this.open.delete(oldest!);

@@ -42,8 +42,8 @@ export interface FederationStart {
   readonly owners: NameOwners;
   /** Absent: no folder of pins is configured. */
   readonly pins: PinGuard | undefined;
-  /** Hears of each start of a target that failed. */
-  readonly onFailure: (target: string) => void;
+  /** Hears of the end of each start of a target. @param problem the reason why it failed */
+  readonly onStart: (target: string, problem?: string) => void;
   /** @throws GatewayError policy_failed */
   readonly connect: (target: McpTarget, caller: Caller) => TargetConnection;
 }
@@ -244,7 +244,7 @@ export class Federation implements SessionFederation {
   }
 
   private memberOf(target: McpTarget, adopted?: Adopted): Member {
-    const { session, circuits, connect, onFailure } = this.start;
+    const { session, circuits, connect, onStart } = this.start;
     const { log, keep, backendKey, principal } = session;
     return new Member(
       {
@@ -260,7 +260,8 @@ export class Federation implements SessionFederation {
         },
         moved: (to, connection) => session.targets.add(to, connection),
         disconnected: (connection) => session.part(connection),
-        onFailure,
+        backend: backendKey,
+        onStart,
         allowsInstructions: async (of, text) =>
           (await this.guardOf(of).allows?.('instructions', '', JSON.stringify({ text }))) ?? true,
         initialize: () => this.initialize!,

@@ -3,15 +3,18 @@
 import { asGatewayError, GatewayError } from '../../errors.ts';
 import { memberOf, readEnvelope, stringValue, type Envelope } from '../json/envelope.ts';
 import { supportedVersions } from '../messages/versions.ts';
-import type { Waiter } from '../targets/kind/target.ts';
+import type { CallStats } from '../session/mcpMetrics.ts';
+import type { TargetConnection, Waiter } from '../targets/kind/target.ts';
 import { initializeResult } from './capabilities.ts';
 import type { Federation } from './federation.ts';
 import { fromAll } from './fromAll.ts';
+import type { Member } from './member.ts';
 
 /**
  * Starts the targets and answers for all of them (MCP 2025-11-25, "Initialization"). Each side of the gateway agrees on
  * a revision of its own: the client gets the one it asked for, as `negotiable` has checked.
  * @param version of the program
+ * @param cell the counts of the request at each target; absent: the client has not sent it
  * @param waiter gets the answer, or the error of a target that fails under `failClosed`; of the first one where all fail
  */
 export function initializeAll(
@@ -19,9 +22,10 @@ export function initializeAll(
   initialize: Envelope,
   version: string,
   waiter: Waiter,
+  cell?: (target: string) => CallStats,
 ): void {
   federation.begin(initialize);
-  composed(federation, initialize, version).then(
+  composed(federation, initialize, version, cell).then(
     (response) => {
       federation.answered();
       waiter.answered(response);
@@ -30,10 +34,15 @@ export function initializeAll(
   );
 }
 
-async function composed(federation: Federation, initialize: Envelope, version: string): Promise<Envelope> {
+async function composed(
+  federation: Federation,
+  initialize: Envelope,
+  version: string,
+  cell: ((target: string) => CallStats) | undefined,
+): Promise<Envelope> {
   await fromAll(
     federation,
-    (member) => member.connected(),
+    (member) => (cell === undefined ? member.connected() : counted(member, cell(member.name))),
     () => undefined,
   );
   const place = memberOf(initialize.text, initialize.body, 'protocolVersion');
@@ -47,4 +56,17 @@ async function composed(federation: Federation, initialize: Envelope, version: s
   const response = readEnvelope(`{"jsonrpc":"2.0","id":0,"result":${JSON.stringify(result)}}`);
   if (typeof response === 'string') throw new GatewayError('internal_error', { detail: response });
   return response;
+}
+
+/** Counts the start of a target as its answer to `initialize`. */
+async function counted(member: Member, stats: CallStats): Promise<TargetConnection> {
+  const since = performance.now();
+  try {
+    const connection = await member.connected();
+    stats.ended('ok', performance.now() - since);
+    return connection;
+  } catch (error) {
+    stats.ended('failed', performance.now() - since);
+    throw error;
+  }
 }

@@ -35,8 +35,10 @@ export interface MemberStart {
   readonly allowsInstructions: (target: string, text: string) => Promise<boolean>;
   /** A list is back that the client got without the target. */
   readonly onBack: (method: string) => void;
-  /** Hears of each start that failed. */
-  readonly onFailure: (target: string) => void;
+  /** Key of the backend. */
+  readonly backend: string;
+  /** Hears of the end of each start. @param problem the reason why it failed */
+  readonly onStart: (target: string, problem?: string) => void;
   /** The configuration says something else of the target by now. */
   readonly moved: (target: McpTarget, connection: TargetConnection) => void;
 }
@@ -135,7 +137,7 @@ export class Member {
   }
 
   private async begin(): Promise<TargetConnection> {
-    const { circuits, circuit, log, connect, initialize, onReady } = this.start;
+    const { circuits, circuit, log, connect, initialize, onReady, onStart, backend } = this.start;
     try {
       const connection = connect(this.target);
       this.connection = connection;
@@ -144,6 +146,7 @@ export class Member {
       this.answer = await this.shownFacts(serverFacts(response));
       this.lastError = undefined;
       circuits.worked(circuit);
+      onStart(this.name);
       onReady(this, connection);
       return connection;
     } catch (error) {
@@ -151,9 +154,9 @@ export class Member {
       this.lastError = failure.message;
       // A full budget and a session that ends say nothing of the server.
       if (!this.closed && (failure.code === 'mcp_target_failed' || failure.code === 'mcp_target_timeout'))
-        circuits.failed(circuit, failure.message);
+        circuits.failed(circuit, failure.message, { backend, target: this.name });
       if (this.closed) throw failure;
-      this.start.onFailure(this.name);
+      onStart(this.name, failure.message);
       log.warn('Target failed to start', { reason: failure.message, detail: failure.detail });
       this.drop();
       throw failure;

@@ -29,9 +29,20 @@ export class HeldSession {
   /** URIs that clients listen for, with the number of their streams. */
   readonly subscribed = new Map<string, number>();
 
-  /** @param version of the program */
-  constructor(session: Session, meta: RequestMeta, version: string) {
+  private readonly onStart: (target: string, problem?: string) => void;
+
+  /**
+   * @param version of the program
+   * @param onStart hears of the end of each start of a target; absent problem: it worked
+   */
+  constructor(
+    session: Session,
+    meta: RequestMeta,
+    version: string,
+    onStart: (target: string, problem?: string) => void,
+  ) {
     this.session = session;
+    this.onStart = onStart;
     this.ready = this.begin(meta, version);
     // Each request waits for it by itself.
     this.ready.catch(() => undefined);
@@ -40,7 +51,14 @@ export class HeldSession {
   private begin(meta: RequestMeta, version: string): Promise<ServerAnswer> {
     const { session } = this;
     const { promise, resolve, reject } = Promise.withResolvers<ServerAnswer>();
+    const isFederated = session.federation instanceof Federation;
+    // The targets of a federation tell of their starts by themselves.
+    const sole = isFederated ? undefined : session.targets.first?.name;
+    const started = (problem?: string): void => {
+      if (sole !== undefined && !session.ended) this.onStart(sole, problem);
+    };
     const failed = (error: GatewayError): void => {
+      if (error.code === 'mcp_target_failed' || error.code === 'mcp_target_timeout') started(error.message);
       session.log.warn('Initialize failed', { reason: error.message, detail: error.detail });
       void session.end(0);
       reject(error);
@@ -52,6 +70,7 @@ export class HeldSession {
         else if (said !== undefined && !isSupportedVersion(said))
           failed(new GatewayError('mcp_target_failed', { message: 'a target speaks no known revision' }));
         else {
+          started();
           session.agree(said);
           session.notify(ownNotification('notifications/initialized'), undefined);
           this.answer = serverAnswer(response);

@@ -4,6 +4,7 @@ import type { Caller } from '../contract.ts';
 import { namingOf } from '../items/naming.ts';
 import type { Session } from '../session/session.ts';
 import type { Sessions } from '../session/sessions.ts';
+import type { TargetStarts } from '../session/targetStarts.ts';
 import type { SessionSeal } from '../session/sessionId.ts';
 import { HeldSession } from './heldSession.ts';
 import { ListedTools } from './listedTools.ts';
@@ -23,6 +24,8 @@ export interface HeldSessionsOptions {
   readonly seal: SessionSeal;
   /** The version of this program. */
   readonly version: string;
+  /** Hears of the starts of targets. */
+  readonly starts?: TargetStarts;
   readonly now: () => number;
   /** Set where only one client reaches this process: every anonymous caller is that client. */
   readonly soleClient?: boolean | undefined;
@@ -84,7 +87,10 @@ export class HeldSessions {
   private open(settings: McpBackend, caller: Caller, meta: RequestMeta): HeldSession {
     const session = this.options.sessions.open(settings, caller, 'modern');
     session.attachCaller(caller, namingOf(settings));
-    return new HeldSession(session, meta, this.options.version);
+    const { version, starts } = this.options;
+    return new HeldSession(session, meta, version, (target, problem) =>
+      starts?.note(settings.key, target, problem),
+    );
   }
 
   /** Every few seconds. */

@@ -7,6 +7,7 @@ import type { McpMetrics } from '../session/mcpMetrics.ts';
 import type { HeldSessions } from '../modern/heldSessions.ts';
 import type { Session } from '../session/session.ts';
 import type { Sessions } from '../session/sessions.ts';
+import type { TargetStarts } from '../session/targetStarts.ts';
 import type { SseStream } from './sseStream.ts';
 
 /** The parts of the process that serve one MCP backend. */
@@ -14,6 +15,8 @@ export interface HandlerOptions {
   readonly settings: McpBackend;
   readonly sessions: Sessions;
   readonly mcpMetrics: McpMetrics;
+  /** The last start of each target. */
+  readonly starts: TargetStarts;
   readonly budgets: Budgets;
   /** The sessions of clients of the modern era. */
   readonly held: HeldSessions;

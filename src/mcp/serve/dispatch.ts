@@ -44,7 +44,8 @@ function prepareRequest(x: Dispatch, request: Envelope): () => void {
   const found = typeof item === 'object' ? x.naming.ownItem(item.kind, item.name) : undefined;
   if (typeof item === 'object' && found !== undefined && !('target' in found))
     return prepareOpenName(x, { request, token, target, item }, callLimit(x, name));
-  return prepareForTarget(x, { request, token, target, item, own: found?.name });
+  const own = found !== undefined && 'target' in found ? found.name : undefined;
+  return prepareForTarget(x, { request, token, target, item, own });
 }
 
 function soleTarget(session: Session): TargetConnection {

@@ -6,6 +6,7 @@ import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
 import { Federation } from '../federation/federation.ts';
 import { initializeAll } from '../federation/initializeAll.ts';
 import { Call } from '../session/call.ts';
+import { CallStats } from '../session/mcpMetrics.ts';
 import { InitializeCall } from '../session/initializeCall.ts';
 import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
@@ -44,14 +45,26 @@ export function initialize(
   const { federation } = session;
   if (federation instanceof Federation) {
     const names = settings.targets.map(({ name }) => name).join(', ');
-    const opening = openingCall(options, client, session, message, answer, names);
-    initializeAll(federation, message, options.version, opening);
+    // Each target has its own count, and tells of its start by itself.
+    const opening = openingCall(options, client, session, message, answer, {
+      name: names,
+      stats: new CallStats(),
+      onStart: () => undefined,
+    });
+    initializeAll(federation, message, options.version, opening, (name) =>
+      options.mcpMetrics.cell(name, 'initialize'),
+    );
     session.streams.expect(answer);
     return;
   }
   for (const target of session.targets.values()) {
     request.annotate('mcp.target', target.name);
-    const opening = openingCall(options, client, session, message, answer, target.name);
+    const { name } = target;
+    const opening = openingCall(options, client, session, message, answer, {
+      name,
+      stats: options.mcpMetrics.cell(name, 'initialize'),
+      onStart: (problem) => options.starts.note(session.backendKey, name, problem),
+    });
     target.open({ envelope: message, token: undefined, edits: [] }, opening);
     session.streams.expect(answer);
   }
@@ -85,19 +98,27 @@ function programOf({ text }: Envelope): Session['client'] {
   return { name: name.slice(0, longestName), version: shown.slice(0, longestName) };
 }
 
-/** The call that decides whether the session comes to be. @param target the target, or all of them */
+/** The target of an initialize, or all of them. */
+interface OpenedTarget {
+  readonly name: string;
+  readonly stats: CallStats;
+  /** Hears whether it has started. */
+  readonly onStart: (problem?: string) => void;
+}
+
+/** The call that decides whether the session comes to be. */
 function openingCall(
-  { settings, sessions, mcpMetrics, budgets }: HandlerOptions,
+  { settings, sessions, budgets }: HandlerOptions,
   { reply, caller }: ClientRequest,
   session: Session,
   request: Envelope,
   answer: PostResponse,
-  target: string,
+  { name, stats, onStart }: OpenedTarget,
 ): InitializeCall {
   const call = new Call({
     answer,
     request,
-    stats: mcpMetrics.cell(target, 'initialize'),
+    stats,
     tokenText: undefined,
     filter: undefined,
     tally: budgets.calls.enter(holderOf(caller)),
@@ -107,7 +128,7 @@ function openingCall(
     // The client of HTTP+SSE goes by the id with which its stream began.
     if (session.streams.resumable) sessions.carry(session, settings, request);
   };
-  const opening = new InitializeCall(session, call, answer, request, target, carry);
+  const opening = new InitializeCall(session, call, answer, request, { target: name, carry, onStart });
   reply.onClose(() => opening.closed());
   return opening;
 }

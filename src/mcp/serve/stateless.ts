@@ -12,6 +12,7 @@ import type { Accepted } from '../messages/accept.ts';
 import { gatewayAsClient } from '../messages/gatewayAsClient.ts';
 import { assumedRevision } from '../messages/mcpMethods.ts';
 import { Call } from '../session/call.ts';
+import { CallStats } from '../session/mcpMetrics.ts';
 import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
@@ -56,7 +57,7 @@ export function serveStateless(
 
 /** The targets answer as they would for a session, which ends with that. */
 function answerInitialize(
-  { settings, mcpMetrics, budgets, version }: HandlerOptions,
+  { mcpMetrics, budgets, version }: HandlerOptions,
   { reply, request: http, caller, audit }: ClientRequest,
   accepted: Accepted,
   session: Session,
@@ -68,12 +69,14 @@ function answerInitialize(
   const call = new Call({
     answer,
     request,
-    stats: mcpMetrics.cell(settings.targets.map(({ name }) => name).join(', '), 'initialize'),
+    // Each target has its own count.
+    stats: new CallStats(),
     tokenText: undefined,
     filter: undefined,
     tally: budgets.calls.enter(holderOf(caller)),
     session,
   });
   const { federation } = session;
-  if (federation instanceof Federation) initializeAll(federation, request, version, call);
+  if (federation instanceof Federation)
+    initializeAll(federation, request, version, call, (name) => mcpMetrics.cell(name, 'initialize'));
 }

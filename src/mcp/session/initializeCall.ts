@@ -1,6 +1,7 @@
 import type { GatewayError } from '../../errors.ts';
 import type { PostResponse } from './postResponse.ts';
 import type { Call } from './call.ts';
+import { errorTextOf } from '../json/errorMember.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import type { Session } from './session.ts';
 import { targetError } from '../messages/rpcError.ts';
@@ -10,28 +11,28 @@ import { isSupportedVersion } from '../messages/versions.ts';
 /** Characters of an answer to initialize that is kept for targets that join later. */
 const maxKeptResponse = 16_384;
 
+/** The surroundings of an initialize. */
+export interface InitializeUse {
+  /** The name of the target, or of all of them. */
+  readonly target: string;
+  /** Gives the session the id by which others can go on with it, where there is one. */
+  readonly carry: () => void;
+  /** Hears whether the target has started. @param problem the reason why it has not */
+  readonly onStart: (problem?: string) => void;
+}
+
 /** The initialize of a session: its outcome decides whether the session comes to be. */
 export class InitializeCall implements Waiter {
   private readonly session: Session;
   private readonly call: Call;
   private readonly answer: PostResponse;
-  private readonly carry: () => void;
   private readonly request: Envelope;
-  private readonly target: string;
+  private readonly use: InitializeUse;
   private over = false;
 
-  /** @param carry gives the session the id by which others can go on with it, where there is one */
-  constructor(
-    session: Session,
-    call: Call,
-    answer: PostResponse,
-    request: Envelope,
-    target: string,
-    carry: () => void,
-  ) {
+  constructor(session: Session, call: Call, answer: PostResponse, request: Envelope, use: InitializeUse) {
     this.request = request;
-    this.target = target;
-    this.carry = carry;
+    this.use = use;
     this.session = session;
     this.call = call;
     this.answer = answer;
@@ -47,20 +48,22 @@ export class InitializeCall implements Waiter {
     const version = place === 'ambiguous' ? undefined : stringValue(response.text, place);
     if (version !== undefined && !isSupportedVersion(version)) {
       const what = `answered initialize with protocol version ${version.slice(0, 64)}, which the gateway does not speak`;
-      this.failed(targetError('mcp_target_failed', this.target, what));
+      this.failed(targetError('mcp_target_failed', this.use.target, what));
       return;
     }
     this.over = true;
     if (response.isError) {
       this.answer.headers = [];
+      this.use.onStart(`answered initialize with an error: ${errorTextOf(response)}`);
       void this.session.end(0);
     } else {
+      this.use.onStart();
       this.session.agree(version);
       if (this.session.federation === undefined && response.text.length <= maxKeptResponse)
         this.session.opening = { request: this.request, response };
       // The client has yet to hear its id.
       if (!this.answer.started) {
-        this.carry();
+        this.use.carry();
         this.answer.headers = [['mcp-session-id', this.session.id]];
       }
     }
@@ -68,6 +71,10 @@ export class InitializeCall implements Waiter {
   }
 
   failed(error: GatewayError): void {
+    const { code, message } = error;
+    // A client that has left, and a full budget, say nothing of the server.
+    if (!this.over && (code === 'mcp_target_failed' || code === 'mcp_target_timeout'))
+      this.use.onStart(message);
     this.over = true;
     this.answer.headers = [];
     this.session.log.warn('Initialize failed', { reason: error.message, detail: error.detail });
@@ -77,6 +84,8 @@ export class InitializeCall implements Waiter {
 
   /** The exchange is over. Without an answer, nobody knows the session's id: it ends at once. */
   closed(): void {
-    if (!this.over) void this.session.end(0);
+    if (this.over) return;
+    this.over = true;
+    void this.session.end(0);
   }
 }

@@ -41,6 +41,19 @@ export class CallStats {
 export interface LiveCounts {
   readonly sessions: () => number;
   readonly children: () => number;
+  /** The connections of all sessions to their targets. */
+  readonly targets: () => Iterable<{ readonly name: string; readonly state: string }>;
+}
+
+function* connectionsOf(targets: ReturnType<LiveCounts['targets']>): Iterable<Sample> {
+  const samples = new Map<string, { readonly labels: Labels; value: number }>();
+  for (const { name: target, state } of targets) {
+    const key = JSON.stringify([target, state]);
+    const sample = samples.get(key);
+    if (sample === undefined) samples.set(key, { labels: { target, state }, value: 1 });
+    else sample.value++;
+  }
+  yield* samples.values();
 }
 
 /** Everything this room measures. */
@@ -65,6 +78,13 @@ export class McpMetrics {
     metrics.collect('mcp_children', 'Child processes of stdio targets.', 'gauge', [], () => [
       { labels: {}, value: counts.children() },
     ]);
+    metrics.collect(
+      'mcp_target_sessions',
+      'Sessions with a target, by the state of their connection to it.',
+      'gauge',
+      ['target', 'state'],
+      () => connectionsOf(counts.targets()),
+    );
     this.restarts = metrics.counter(
       'mcp_child_restarts_total',
       'Restarts of stdio targets, and sessions with remote ones begun again, within a live session.',
@@ -92,7 +112,7 @@ export class McpMetrics {
     );
     this.failures = metrics.counter(
       'mcp_target_failures_total',
-      'Starts of a target of several that failed.',
+      'Starts and restarts of a target that failed.',
       ['target'],
     );
     this.resumptions = metrics.counter(

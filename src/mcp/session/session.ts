@@ -459,7 +459,11 @@ export class Session implements TargetListener, Evictable, MessageContext {
       streams: this.streams.open,
       held: this.streams.held,
       pressed: this.streams.pressedNow,
-      targets: this.federation?.views() ?? [...this.targets.values()].map((target) => target.view()),
+      targets: this.targetViews(),
     };
+  }
+
+  targetViews(): readonly TargetView[] {
+    return this.federation?.views() ?? [...this.targets.values()].map((target) => target.view());
   }
 }

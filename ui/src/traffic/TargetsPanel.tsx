@@ -25,7 +25,8 @@ export function TargetsPanel() {
 }
 
 function TargetView({ target }: { target: Target }) {
-  const { route, name, kind, state, sessions, problem, restarts, stderr } = target;
+  const { route, name, kind, state, sessions, problem, restarts, circuit, hidden, hiddenCount, stderr } =
+    target;
   return (
     <section className="panel" aria-label={`Target ${name}`}>
       <strong>{name}</strong> <Tag tone={stateTone(state)}>{state}</Tag>{' '}
@@ -34,6 +35,25 @@ function TargetView({ target }: { target: Target }) {
         {restarts !== undefined && `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`}
       </span>
       {problem !== undefined && <p className="wrap">{problem}</p>}
+      {circuit !== undefined && (
+        <p className="quiet">
+          New sessions try it again at {new Date(circuit.retryAt).toLocaleTimeString()}.
+        </p>
+      )}
+      {hiddenCount > 0 && (
+        <details>
+          <summary>
+            {hiddenCount} hidden {hiddenCount === 1 ? 'item' : 'items'}: another target owns the name
+          </summary>
+          <ul className="wrap">
+            {hidden.map((item) => (
+              <li key={`${item.kind} ${item.name}`}>
+                {item.kind} <code>{item.name}</code>, owned by {item.owner}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
       {stderr.length > 0 && (
         <details>
           <summary>Standard error, the last {stderr.length} lines</summary>

@@ -37,6 +37,7 @@ export interface ReinitializationOptions {
   readonly restart: RestartPolicy;
   readonly log: Logger;
   readonly now: () => number;
+  readonly onRestartFailed: (target: string) => void;
 }
 
 /** Reinitializes the session with a server that has lost it, and restores the state of the session there. */
@@ -51,12 +52,13 @@ export class Reinitialization<Session extends PinnedSession> {
   private readonly timer: StartTimer;
   private readonly backoff: Backoff;
   private readonly log: Logger;
+  private readonly onFailed: (target: string) => void;
 
   constructor(
     owner: ReinitializedConnection<Session>,
     transport: ServerTransport,
     timer: StartTimer,
-    { restart, log, now, keep }: ReinitializationOptions,
+    { restart, log, now, keep, onRestartFailed }: ReinitializationOptions,
   ) {
     this.replay = new SessionReplay(keep);
     this.owner = owner;
@@ -64,6 +66,7 @@ export class Reinitialization<Session extends PinnedSession> {
     this.timer = timer;
     this.backoff = new Backoff(restart, now);
     this.log = log;
+    this.onFailed = onRestartFailed;
   }
 
   /** After it was given up: may the next call try again? */
@@ -168,6 +171,7 @@ export class Reinitialization<Session extends PinnedSession> {
     owner.session = owner.newSession();
     this.lastError = why;
     log.warn(`Reinitialization failed: the target ${why}`);
+    this.onFailed(transport.name);
     transport.leave(session);
     owner.endSession(session);
     this.afterFailure();

@@ -35,7 +35,7 @@ export interface RemoteOptions extends ConnectionOptions {
 
 /** The options of a connection for one session. @throws GatewayError policy_failed */
 export const remoteOptions = (
-  { restart, limits, now, onRestart }: TargetServices,
+  { restart, limits, now, onRestart, onRestartFailed }: TargetServices,
   { session, log, reach, serverEra }: TargetUse,
 ): RemoteOptions => ({
   reach: reach(),
@@ -46,6 +46,7 @@ export const remoteOptions = (
   keep: session.keep,
   now,
   onRestart,
+  onRestartFailed,
   resumed: session.resumed,
   era: serverEra,
   maxPending: maxPendingOf(session),

@@ -58,6 +58,7 @@ export function recordedOptions() {
     keep: new RetainedMemory(new RetainedMemoryPool(), 'holder'),
     now: Date.now,
     onRestart: () => void heard.push('again'),
+    onRestartFailed: () => undefined,
     resumed: false,
     maxPending: 128,
   };

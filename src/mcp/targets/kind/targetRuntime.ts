@@ -41,6 +41,8 @@ export interface TargetServices {
   readonly onReplaced: (target: string) => void;
   /** The server behind a target of this name was started again. */
   readonly onRestart: (target: string) => void;
+  /** A server behind a target of this name was started again, and that failed. */
+  readonly onRestartFailed: (target: string) => void;
   /** The child of a target of this name was taken to make room for another session. */
   readonly onTaken: (target: string) => void;
 }
@@ -79,6 +81,7 @@ export interface ConnectionOptions {
   readonly keep: RetainedMemory;
   readonly now: () => number;
   readonly onRestart: (target: string) => void;
+  readonly onRestartFailed: (target: string) => void;
 }
 
 /** The use of a target by one session. */

@@ -10,7 +10,7 @@ import { StdioConnection, type StdioOptions } from './stdioConnection.ts';
 
 /** Servers that run as child processes: one for each session, for each user, or for all requests of a backend. */
 export function stdioRuntime(services: TargetServices): TargetRuntime<StdioTarget> {
-  const { restart, limits, now, onRestart, onReplaced, onTaken, onGroup } = services;
+  const { restart, limits, now, onRestart, onRestartFailed, onReplaced, onTaken, onGroup } = services;
   const children = new Children({
     budget: services.children,
     log: services.log,
@@ -35,6 +35,7 @@ export function stdioRuntime(services: TargetServices): TargetRuntime<StdioTarge
       listener: user,
       now,
       onRestart,
+      onRestartFailed,
       onReplaced,
       onEvicted: onTaken,
       ...more,

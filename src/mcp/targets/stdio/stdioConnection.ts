@@ -509,6 +509,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       stderr,
     });
     this.lastFailureMessage = clientMessage;
+    if (this.state === 'restarting') this.options.onRestartFailed(this.name);
     this.options.log.warn(`Target ${reason}`, { failure: entry, pid, detail, hint, stderr });
     return targetError(code, this.name, clientMessage, detail);
   }
