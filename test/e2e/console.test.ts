@@ -159,8 +159,18 @@ test('an operator sees a denied call with its rule, sessions and servers', journ
   await page.getByRole('tab', { name: 'Sessions' }).click();
   await page.getByRole('row', { name: /alice.*everything/ }).waitFor();
   assert.deepEqual(await console.findings(), []);
+  await page.route('**/api/v1/targets', async (route) => {
+    const response = await route.fetch();
+    const [target] = (await response.json()) as readonly object[];
+    const hidden = [{ kind: 'tool', name: 'read', owner: 'files' }];
+    const circuit = { retryAt: new Date().toISOString(), reason: 'is dead' };
+    await route.fulfill({ response, json: [{ ...target, hidden, hiddenCount: 1, circuit }] });
+  });
   await page.getByRole('tab', { name: 'Targets' }).click();
-  await page.getByRole('region', { name: 'Target everything' }).waitFor();
+  const target = page.getByRole('region', { name: 'Target everything' });
+  await target.getByText(/New sessions try it again at/).waitFor();
+  await target.getByText('1 hidden item: another target owns the name').click();
+  await target.getByText('tool read, owned by files').waitFor();
   assert.deepEqual(await console.findings(), []);
   await open('Traffic');
 });

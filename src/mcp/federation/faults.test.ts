@@ -212,9 +212,14 @@ test('a target that is killed and comes back is announced, without a call', asyn
 
 test('a child restarted with other tools is announced', async (t) => {
   const other = changeable(t, 'other', ['crash', 'old']);
-  for (const targets of [[good, other.target], [other.target]]) {
+  const ofUser = { ...other.target, scope: 'user' } as const;
+  for (const targets of [[good, other.target], [other.target], [good, ofUser], [ofUser]]) {
     other.write(['crash', 'old']);
-    const { client } = await start(t, { targets }, { runtime: { restart: quick } });
+    const { client } = await start(
+      t,
+      { targets },
+      { runtime: { restart: quick }, caller: () => ({ principal: 'ada' }) },
+    );
     const prefix = targets.length > 1 ? 'other_' : '';
     const events = await client.get();
     assert.ok((await toolsOf(client)).includes(`${prefix}old`));
@@ -243,5 +248,19 @@ test('a server over HTTP that answers its list again is announced, without a cal
   });
   await untilToolsChanged(events);
   assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid', 'remote_echo']);
+  await events.cancel();
+});
+
+test('a server over HTTP that has forgotten the session is announced when it knows it again', async (t) => {
+  const remote = await RemoteServer.start();
+  t.after(() => remote.close());
+  const { client } = await start(t, { targets: [good, remoteTarget(remote.url)] });
+  const events = await client.get();
+  assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid', 'remote_echo']);
+  remote.sessions.clear();
+  remote.tools['more'] = (x) => x.json(x.result('more'));
+  assert.equal(await client.call('remote_echo', { text: 'again' }), 'again');
+  await untilToolsChanged(events);
+  assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid', 'remote_echo', 'remote_more']);
   await events.cancel();
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { McpTarget } from '../../model/index.ts';
+import type { StdioTarget } from '../../model/index.ts';
 import { catalog } from '../harness.testing.ts';
 
 /** A target whose tools stand in a file; its server does not start without the file. */
@@ -10,7 +10,7 @@ export function changeable(
   t: TestContext,
   name: string,
   tools: readonly string[],
-): { readonly target: McpTarget; write(tools: readonly string[]): void; remove(): void } {
+): { readonly target: StdioTarget; write(tools: readonly string[]): void; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-tools-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'tools.json');
