@@ -1,7 +1,7 @@
 /** Servers behind the gateway that die, hang, flood, and lie. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -356,6 +356,30 @@ describe('a child and what it is given', () => {
     ]);
     await session.close();
   });
+
+  for (const workers of [1, 2])
+    test(`has no descriptor that the parent of the gateway left open (workers: ${workers})`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'left-open-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const file = join(folder, 'secret');
+      const descriptor = openSync(file, 'w');
+      t.after(() => closeSync(descriptor));
+      const own = await startGateway(
+        `
+config: { workers: ${workers} }
+mcp:
+  port: 0
+  targets: [{ name: own, stdio: ${inline({ cmd: node, args: [rogue] })} }]
+`,
+        { leftOpen: { 30: descriptor } },
+      );
+      t.after(() => own.stop());
+      const session = await openSession(`${own.url}/mcp`);
+      const pid = Number(await text(session, 'pid'));
+      assert.equal(readlinkSync(`/proc/${own.pid}/fd/30`), file);
+      assert.equal(readlinkSync(`/proc/${pid}/fd/30`), '/dev/null');
+      await session.close();
+    });
 });
 
 describe('the end of a session', () => {

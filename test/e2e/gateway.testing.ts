@@ -25,6 +25,8 @@ export interface GatewayOptions {
   readonly args?: readonly string[];
   /** The number of files and sockets that it may have open. */
   readonly openFiles?: number;
+  /** A descriptor that the parent of the gateway leaves open for it, by its number. */
+  readonly leftOpen?: Readonly<Record<number, number>>;
 }
 
 export interface Exit {
@@ -99,7 +101,7 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
   const limit = options.openFiles === undefined ? '' : `ulimit -n ${options.openFiles} && `;
   const child = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
     cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', ...stdioAbove(2, options.leftOpen)],
     env: {
       ...process.env,
       // Files under test keep the addresses they are written with; these win over them.
@@ -121,6 +123,14 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
     throw error;
   }
   return gateway;
+}
+
+function stdioAbove(
+  last: number,
+  open: Readonly<Record<number, number>> = {},
+): readonly ('ignore' | number)[] {
+  const highest = Math.max(last, ...Object.keys(open).map(Number));
+  return Array.from({ length: highest - last }, (_, index) => open[index + last + 1] ?? 'ignore');
 }
 
 class Running implements GatewayProcess {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import type { StdioTarget } from '../../../model/index.ts';
 import { ChildInput } from './childInput.ts';
+import { stdioOfInherited } from './descriptors.ts';
 import { signalGroup } from './group.ts';
 import { isolatedCommand } from './isolation.ts';
 import { LineSplitter, type LineReader } from '../../../http/index.ts';
@@ -60,13 +61,12 @@ export class Child {
     try {
       this.process = spawn(cmd, args, {
         env,
-        // Node closes all other descriptors in the child.
-        stdio: ['pipe', 'pipe', 'pipe'],
+        stdio: ['pipe', 'pipe', 'pipe', ...stdioOfInherited],
         detached: true,
         ...(uid === undefined ? {} : { uid }),
         ...(gid === undefined ? {} : { gid }),
         ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
-      });
+      }) as ChildProcessByStdio<Writable, Readable, Readable>;
     } catch (error) {
       const isRefused = (error as NodeJS.ErrnoException).code === 'EPERM';
       if (isRefused && (uid !== undefined || gid !== undefined))

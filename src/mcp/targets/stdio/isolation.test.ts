@@ -111,6 +111,39 @@ test('a child inherits no file that the gateway has open', { skip }, async (t) =
   assert.ok(!lines.some((line) => line.includes('of-the-gateway')));
 });
 
+test('a child inherits no file that the parent of the gateway left open', { skip }, (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'isolation-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const secret = join(folder, 'secret');
+  writeFileSync(secret, 'a secret');
+  const url = new URL('./child.ts', import.meta.url).href;
+  const target = stdioTarget({ cmd: '/bin/sh', args: ['-c', 'ls -l /proc/$$/fd; echo end'] });
+  writeFileSync(
+    join(folder, 'start.ts'),
+    `import { readFileSync } from 'node:fs';
+     const { Child } = await import(${JSON.stringify(url)});
+     console.log('the gateway reads', readFileSync('/dev/fd/30', 'utf8'));
+     new Child(${JSON.stringify(target)}, { PATH: process.env.PATH }, () => 10_000,
+       { onLine: (line) => console.log(line), onStderr: console.log, onDown: () => undefined });`,
+  );
+  const { stdout, stderr } = spawnSync(
+    'bash',
+    [
+      '-c',
+      'exec 20<"$1" 30<"$1" 2000<"$1"; exec "$2" "$3"',
+      'bash',
+      secret,
+      process.execPath,
+      join(folder, 'start.ts'),
+    ],
+    { encoding: 'utf8' },
+  );
+  assert.match(stdout, /the gateway reads a secret\n/, stderr);
+  assert.match(stdout, / 30 -> \/dev\/null\n/);
+  assert.match(stdout, /\nend\n/);
+  assert.ok(!stdout.includes(secret), stdout);
+});
+
 test('a gateway without the right to change users says so', { skip: skip || asRoot }, (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'isolation-'));
   t.after(() => rmSync(folder, { recursive: true }));
