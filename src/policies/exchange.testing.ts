@@ -1,5 +1,6 @@
 import { expressionWork } from './attributes/evaluate.ts';
 import { HeaderEdits, otherReadings, type HeaderLine, type HttpRequest } from '../http/index.ts';
+import type { ItemCall, McpItem } from '../mcp/contract.ts';
 import type { ApiKeyHolder, ChosenBackend, Exchange, HostRewrite, Identity, Passage } from './policy.ts';
 
 export interface FakeRequest {
@@ -10,6 +11,8 @@ export interface FakeRequest {
   readonly remoteAddress?: string;
   readonly headers?: readonly HeaderLine[];
   readonly identity?: Identity;
+  /** The first item that the body names. */
+  readonly item?: { readonly item: McpItem; readonly call: ItemCall } | Error;
   readonly matchedPrefix?: string;
   readonly serverName?: string;
   readonly subjectAltNames?: readonly string[];
@@ -28,6 +31,7 @@ export class FakeExchange implements Exchange {
   token: string | undefined;
   user: string | undefined;
   apiKey: ApiKeyHolder | undefined;
+  readonly namedItem: NonNullable<Exchange['namedItem']>;
   readonly matchedPrefix: string | undefined;
   forwardTarget: string;
   forwardHost: HostRewrite | undefined;
@@ -45,6 +49,8 @@ export class FakeExchange implements Exchange {
 
   constructor(fake: FakeRequest = {}) {
     this.identity = fake.identity;
+    const { item } = fake;
+    this.namedItem = () => item && (item instanceof Error ? Promise.reject(item) : Promise.resolve(item));
     this.passage = fake.passage ?? {
       bind: '3000',
       listener: 'listener0',

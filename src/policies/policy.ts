@@ -344,6 +344,11 @@ export interface Exchange {
   user: string | undefined;
   /** Set by `apiKey`. */
   apiKey: ApiKeyHolder | undefined;
+  /**
+   * The first item that the body names, if the request is a POST for an MCP backend. It reads the body.
+   * @returns undefined for other requests; a promise rejects where the body cannot be read
+   */
+  namedItem?(): Promise<{ readonly item: McpItem; readonly call: ItemCall } | undefined> | undefined;
   /** The path prefix of the match that chose the route, without a slash at its end; undefined for other matches. */
   readonly matchedPrefix: string | undefined;
   /** The target for the backend, in origin form: the target of the request until a policy rewrites it. */

@@ -53,13 +53,9 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       onRequest(exchange) {
         exchange.metadataUrl = ownMetadata;
         const pending = authenticator.authenticate(exchange);
-        if (pending instanceof Promise)
-          return pending.then(() => {
-            passGate(rules, exchange);
-            return undefined;
-          });
-        passGate(rules, exchange);
-        return undefined;
+        return pending instanceof Promise
+          ? pending.then(() => passGate(rules, exchange))
+          : passGate(rules, exchange);
       },
       onWellKnown(exchange, name, resourcePath) {
         const place = {

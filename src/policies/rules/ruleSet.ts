@@ -23,7 +23,7 @@ import {
 import { evaluate, expressionWork } from '../attributes/evaluate.ts';
 import type { Exchange, Identity, RuleVerdict } from '../policy.ts';
 import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
-import type { Rule, RuleSetSettings } from './schema.ts';
+import { always, type Rule, type RuleSetSettings } from './schema.ts';
 import { heldScopes, stepUpOf, type HeldScopes } from './scopes.ts';
 import { Verdicts } from './verdicts.ts';
 
@@ -55,6 +55,8 @@ export interface RuleSet {
    * Without a call it judges whether the caller sees the item: whether the rules may allow some call of it.
    */
   readonly refusalOfItem?: (exchange: Exchange, item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
+  /** A call of an item may need more scopes than the request as a whole. */
+  readonly itemsNeedScopes: boolean;
   /** The names of tools and arguments in the rules. */
   readonly toolNames: readonly ToolNames[];
   /** `refusalOfItem` looks at nothing but the item and the identity. */
@@ -98,6 +100,7 @@ export function prepareRules(settings: RuleSetSettings, attributes: Members, pol
     ...(prepared.some((rule) => rule.aboutItems)
       ? { refusalOfItem: itemJudge(prepared, settings, policy) }
       : {}),
+    itemsNeedScopes: prepared.some((rule) => rule.aboutItems && rule.effect === 'scopes'),
     toolNames: prepared.flatMap(toolNamesOf),
     itemsByIdentity: onlyClaims(prepared),
     ...(prepared.length === 0 ? {} : { explain: explainerOf(prepared) }),
@@ -135,8 +138,11 @@ function prepare(
   };
 }
 
-const labelOf = ({ effect, expression, scopes }: Rule): string =>
-  scopes === undefined ? `${effect}: ${expression}` : `requireScopes ${scopes.join(' ')}: ${expression}`;
+function labelOf({ effect, expression, scopes }: Rule): string {
+  if (scopes === undefined) return `${effect}: ${expression}`;
+  const label = `requireScopes ${scopes.join(' ')}`;
+  return expression === always ? label : `${label}: ${expression}`;
+}
 
 /** Names the rule that decides against the caller, whatever the unknown values are. */
 function refusal(

@@ -6,6 +6,9 @@ import { mayHoldShownSecret } from '../../schema/index.ts';
 import { methodProblem } from './methods.ts';
 import { scope, scopeHierarchy, type ScopeHierarchy } from './scopes.ts';
 
+/** The condition of a rule that has none. */
+export const always = 'true';
+
 export type Effect = 'allow' | 'deny' | 'require';
 
 /** A rule in the form that the rest of the program knows. */
@@ -125,7 +128,7 @@ const readRule =
         return z.NEVER;
       }
       if (value.if !== undefined) checkRule(value.if, attributes, ctx, ['if']);
-      return { effect: 'scopes', expression: value.if ?? 'true', scopes: requireScopes, ...more };
+      return { effect: 'scopes', expression: value.if ?? always, scopes: requireScopes, ...more };
     }
     if (key === undefined || others.length > 0) {
       ctx.addIssue({ code: 'custom', message: 'a rule has exactly one of if, allow, deny, require' });

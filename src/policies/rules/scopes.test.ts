@@ -133,6 +133,28 @@ test('scopes of a rule that is not about items are required of the whole request
   }
 });
 
+test('a caller without the scopes of the request learns those of its call, too', async () => {
+  const steps = prepared(mcpAuthorization, {
+    rules: [{ requireScopes: ['mcp'] }, write, { deny: 'mcp.tool.name == "drop"' }],
+  });
+  const refused = async (
+    item: ConstructorParameters<typeof FakeExchange>[0],
+  ): Promise<readonly [string | undefined, string | undefined]> => {
+    try {
+      await steps.onRequest?.(new FakeExchange({ identity: who({ scope: 'other' }), ...item }));
+    } catch (error) {
+      assert.ok(error instanceof GatewayError);
+      assert.equal(error.code, 'scope_missing');
+      return [/ scope="(.*)"/.exec(error.headers?.[0]?.[1] ?? '')?.[1], error.by?.rule];
+    }
+    throw new Error('the request passed');
+  };
+  const call = (name: string) => ({ item: { item: tool(name), call: callWith() } });
+  assert.deepEqual(await refused(call('write')), ['mcp files:write', 'requireScopes mcp']);
+  for (const other of [call('read'), call('drop'), {}, { item: new Error('no JSON') }])
+    assert.deepEqual(await refused(other), ['mcp', 'requireScopes mcp']);
+});
+
 test('an explained refusal has the message of its rule, or a general one', () => {
   const rules = [
     { deny: 'mcp.tool.name == "drop"', message: 'ask the owner' },

@@ -3,16 +3,37 @@ import type { Exchange, Steps } from '../policy.ts';
 import type { RuleRefusal, RuleSet } from './ruleSet.ts';
 import { stepUpOf } from './scopes.ts';
 
-/** Refuses with 403 when the gate of the rules does. The rule is for the log only. */
-export function passGate(rules: RuleSet, exchange: Exchange): void {
+/**
+ * Refuses with 403 when the gate of the rules does: at once, or after the scopes of the call are known. The rule is for
+ * the log only.
+ */
+export function passGate(rules: RuleSet, exchange: Exchange): undefined | Promise<never> {
   const refused = rules.gate?.(exchange);
-  if (refused === undefined) return;
-  if (refused.scopes !== undefined) throw scopeError(exchange, refused, refused.scopes);
+  if (refused === undefined) return undefined;
+  const { scopes } = refused;
+  if (scopes !== undefined) {
+    const named = rules.itemsNeedScopes ? exchange.namedItem?.() : undefined;
+    if (named === undefined) throw scopeError(exchange, refused, scopes);
+    return scopesOfCall(rules, exchange, named).then((ofCall = scopes) => {
+      throw scopeError(exchange, refused, ofCall);
+    });
+  }
   throw new GatewayError('authorization_denied', {
     detail: `rule: ${refused.rule}`,
     by: refused,
     jsonBody: { error: 'forbidden', error_description: 'authorization failed' },
   });
+}
+
+/** A client that learns only the scopes of the gate would have to log in again for those of its call. */
+async function scopesOfCall(
+  { refusalOfItem }: RuleSet,
+  exchange: Exchange,
+  named: NonNullable<ReturnType<NonNullable<Exchange['namedItem']>>>,
+): Promise<readonly string[] | undefined> {
+  // A body that cannot be read names no item.
+  const found = await named.catch(() => undefined);
+  return found && refusalOfItem?.(exchange, found.item, found.call)?.stepUp?.scopes;
 }
 
 /** The client can come back with a token that has more scopes, or with one at all. */
@@ -40,10 +61,7 @@ export function ruleSteps(rules: RuleSet): Steps {
     ...(gate === undefined
       ? {}
       : {
-          onRequest(exchange: Exchange) {
-            passGate(rules, exchange);
-            return undefined;
-          },
+          onRequest: (exchange: Exchange) => passGate(rules, exchange),
         }),
     ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity, toolNames }),
   };

@@ -30,7 +30,7 @@ import {
   type Passage,
   type Trial,
 } from '../../policies/index.ts';
-import type { McpItem, ToolNames } from '../../mcp/index.ts';
+import { namedItem, type McpItem, type ToolNames } from '../../mcp/index.ts';
 import type { HttpListener, Limits, ProcessSettings, Route } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
@@ -344,6 +344,12 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     const { upstreamTick, startedTick } = this;
     if (upstreamTick === 0) return undefined;
     return { requestMs: upstreamTick - startedTick, upstreamMs: performance.now() - upstreamTick };
+  }
+
+  namedItem(): ReturnType<NonNullable<Exchange['namedItem']>> {
+    if (this.method !== 'POST') return undefined;
+    const backend = this.route?.of?.backends.find(({ kind }) => kind === 'mcp');
+    return backend?.kind === 'mcp' ? namedItem(backend, this, this.connection.port.limits) : undefined;
   }
 
   get matchedPrefix(): string | undefined {

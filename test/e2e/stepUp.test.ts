@@ -1,0 +1,71 @@
+/** Scopes of the whole request and of one tool: a client learns all of them at once, and no message passes without. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startGateway } from './gateway.testing.ts';
+import { openSession, resultText } from './session.testing.ts';
+import { authentication, inline, rogueBackends, startIdp } from './stage.testing.ts';
+
+test('a client without the scopes of the request learns those of its call, too, and gets nowhere', async (t) => {
+  const idp = await startIdp();
+  t.after(() => idp.close());
+  const gateway = await startGateway(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - policies: ${inline({
+      mcpAuthentication: authentication(idp, { authorization: undefined }),
+      mcpAuthorization: {
+        rules: [{ requireScopes: ['mcp'] }, { if: 'mcp.tool.name == "echo"', requireScopes: ['write'] }],
+      },
+    })}
+      backends: ${rogueBackends}
+`);
+  t.after(() => gateway.stop());
+  await gateway.keysReady();
+  const tokenOf = (...scopes: string[]): Promise<string> => idp.issueToken({ user: 'alice', scopes });
+  const none = await tokenOf();
+  const session = await openSession(`${gateway.url}/mcp`, await tokenOf('mcp', 'write'));
+  assert.equal(resultText(await session.call('echo', { text: 'hello' })), 'hello');
+
+  const ask = async (token: string, body: unknown, method = 'POST') => {
+    const response = await fetch(`${gateway.url}/mcp`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'mcp-session-id': session.id,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      ...(method === 'POST' ? { body: typeof body === 'string' ? body : JSON.stringify(body) } : {}),
+    });
+    await response.body?.cancel();
+    const challenge = response.headers.get('www-authenticate') ?? '';
+    return [response.status, / scope="(.*)"/.exec(challenge)?.[1]] as const;
+  };
+  const message = (method: string, params: object = {}) => ({ jsonrpc: '2.0', method, params });
+  const request = (method: string, params: object = {}) => ({ id: 7, ...message(method, params) });
+  const call = (name: string) => request('tools/call', { name, arguments: {} });
+  assert.deepEqual(await ask(none, call('echo')), [403, 'mcp write']);
+  assert.deepEqual(await ask(await tokenOf('write'), call('echo')), [403, 'mcp write']);
+  assert.deepEqual(await ask(none, [request('ping'), call('echo')]), [403, 'mcp write']);
+  assert.deepEqual(await ask(await tokenOf('mcp'), call('echo')), [403, 'mcp write']);
+  const others = [
+    call('pid'),
+    request('initialize', { protocolVersion: '2025-11-25', capabilities: {} }),
+    request('ping'),
+    request('tools/list'),
+    message('notifications/initialized'),
+    [message('notifications/cancelled'), request('ping')],
+    { jsonrpc: '2.0', id: 1, result: {} },
+    'no JSON',
+    '',
+  ];
+  for (const body of others) assert.deepEqual(await ask(none, body), [403, 'mcp'], JSON.stringify(body));
+  for (const method of ['GET', 'DELETE']) assert.deepEqual(await ask(none, '', method), [403, 'mcp']);
+  assert.equal(resultText(await session.call('echo', { text: 'still here' })), 'still here');
+  const rules = [...gateway.accessLog().matchAll(/rule"?[=:]"(.*?)"/g)].map(([, rule]) => rule);
+  assert.ok(rules.includes('requireScopes mcp'), gateway.accessLog());
+  assert.ok(!rules.includes('requireScopes mcp: true'));
+  await session.close();
+});
