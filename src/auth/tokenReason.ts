@@ -20,6 +20,7 @@ export const tokenReasons = {
   issued_in_future: 'The access token is not valid yet',
   audience: 'The access token is for another audience',
   missing_claim: 'The access token lacks a required claim',
+  not_exchangeable: 'The access token is not accepted for the backend',
 } as const;
 
 export type TokenReason = keyof typeof tokenReasons;

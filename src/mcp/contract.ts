@@ -191,7 +191,8 @@ export interface Caller {
   /**
    * The values of the caller for a target that runs as a child process; undefined for targets whose children are alike
    * for all callers. Absent where all are.
-   * @throws GatewayError mcp_caller_value_missing, backend_login_required, backend_auth_failed, policy_failed
+   * @throws GatewayError mcp_caller_value_missing, mcp_caller_value_denied, mcp_caller_header_missing, backend_login_required,
+   * backend_login_denied, backend_auth_failed, policy_failed
    */
   readonly environment?: (target: string) => ChildEnvironment | undefined;
   /**

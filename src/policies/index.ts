@@ -54,6 +54,7 @@ export type {
   Trial,
 } from './policy.ts';
 export { expiryOf } from './backendAuth/claims.ts';
+export { loginError } from './token/loginChallenge.ts';
 export { expressionWork } from './attributes/evaluate.ts';
 export {
   compileRecord,

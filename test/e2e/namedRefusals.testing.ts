@@ -7,6 +7,10 @@ const ofSettings: Readonly<Partial<Record<ErrorCode, string>>> = {
   mcp_budget_full: 'limits',
   mcp_target_busy: 'limits',
   mcp_caller_value_missing: 'env of a target',
+  mcp_caller_value_denied: 'env of a target',
+  // The policy stands on a target, or in env of a target.
+  backend_login_required: 'backendAuth',
+  backend_login_denied: 'backendAuth',
   mcp_user_required: 'scope of a target',
 };
 

@@ -7,7 +7,6 @@ import { authentication, inline, rogueBackends, startIdp } from './stage.testing
 
 test('a client without the scopes of the request learns those of its call, too, and gets nowhere', async (t) => {
   const idp = await startIdp();
-  t.after(() => idp.close());
   const gateway = await startGateway(`
 binds:
 - port: 0
@@ -21,7 +20,10 @@ binds:
     })}
       backends: ${rogueBackends}
 `);
-  t.after(() => gateway.stop());
+  t.after(async () => {
+    await gateway.stop();
+    await idp.close();
+  });
   await gateway.keysReady();
   const tokenOf = (...scopes: string[]): Promise<string> => idp.issueToken({ user: 'alice', scopes });
   const none = await tokenOf();

@@ -205,14 +205,14 @@ test('under scope: session, a changed value replaces the child of the session', 
   await session.close();
 });
 
-test('a caller without a value gets an error that names the variable', async (t) => {
-  const { gateway, users } = await stage(t, 1);
-  const opened = await fetch(`${gateway.url}/mcp`, {
+const begin = (gateway: GatewayProcess, token: string, headers: object = {}): Promise<Response> =>
+  fetch(`${gateway.url}/mcp`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${users[0].token}`,
+      authorization: `Bearer ${token}`,
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
+      ...headers,
     },
     body: JSON.stringify({
       jsonrpc: '2.0',
@@ -221,13 +221,70 @@ test('a caller without a value gets an error that names the variable', async (t)
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'e2e', version: '1' } },
     }),
   });
+
+test('a caller without a header gets 400, because no login adds one', async (t) => {
+  const { gateway, users } = await stage(t, 1);
+  const opened = await begin(gateway, users[0].token);
   const body = await opened.text();
-  assert.equal(opened.status, 401, body);
+  assert.equal(opened.status, 400, body);
+  assert.equal(opened.headers.get('www-authenticate'), null);
   assert.match(
     body,
     /no value for the variable FROM_HEADER: the request has no header x-token: target \\"own\\"/,
   );
+  const place = 'binds[0].listeners[0].routes[0].backends[0].mcp.targets[0].stdio.env.FROM_HEADER';
+  await until('the place of the variable', () => gateway.accessLog().includes(`place=${place}`));
   assert.equal(await gateway.metric('portcullis_mcp_children'), 0);
+});
+
+test('a caller without a claim, or whose token is not exchanged, gets 401 with a challenge', async (t) => {
+  const challenge = (why: string): string =>
+    `Bearer error="invalid_token", error_description="The access token ${why}", resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"`;
+  const without = await stage(t, 1, { env: { WHO: { claim: 'github_token' } } });
+  const missing = await begin(without.gateway, without.users[0].token);
+  assert.match(await missing.text(), /the token of the caller has no text in the claim github_token/);
+  assert.deepEqual(
+    [missing.status, missing.headers.get('www-authenticate')],
+    [401, challenge('lacks a required claim')],
+  );
+  const refusing = await stage(t, 1);
+  const header = { 'x-token': 'a-header' };
+  const { users, gateway, issued } = refusing;
+  const session = await open(refusing, users[0]);
+  issued.instead = (response) => {
+    response.statusCode = 400;
+    response.end(JSON.stringify({ error: 'invalid_grant' }));
+  };
+  const refused = await begin(gateway, users[1].token, header);
+  await refused.body?.cancel();
+  assert.deepEqual(
+    [refused.status, refused.headers.get('www-authenticate')],
+    [401, challenge('is not accepted for the backend')],
+  );
+  await session.close();
+});
+
+test('a caller without a claim gets 403 on a route that knows no login', async (t) => {
+  const idp = await startIdp();
+  const gateway = await startGateway(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - policies:
+        jwtAuth: ${inline({ mode: 'strict', issuer: idp.issuer, audiences: [audience], jwks: { url: `${idp.issuer}/v1/keys` } })}
+      backends:
+      - mcp:
+          targets: [{ name: own, stdio: ${inline({ cmd: node, args: [rogue], env: { WHO: { claim: 'github_token' } } })} }]
+`);
+  t.after(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await idp.close();
+  });
+  await gateway.keysReady();
+  const refused = await begin(gateway, await idp.issueToken({ user: 'alice' }));
+  assert.match(await refused.text(), /no text in the claim github_token/);
+  assert.deepEqual([refused.status, refused.headers.get('www-authenticate')], [403, null]);
 });
 
 test('scope: user refuses a caller without an identity', async (t) => {

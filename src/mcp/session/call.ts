@@ -40,6 +40,9 @@ const refusesAll: ReadonlySet<ErrorCode> = new Set([
   'mcp_request_timeout',
   'rate_limited',
   'rate_limit_unavailable',
+  // Only an HTTP response has a challenge.
+  'backend_login_required',
+  'mcp_caller_value_missing',
 ]);
 
 /** A client gets one page of a list for so many of the server's at most. */

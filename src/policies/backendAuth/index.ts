@@ -1,5 +1,6 @@
-import { NotEvaluated } from '../../errors.ts';
-import type { Policy, PolicyTools } from '../policy.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
+import type { Exchange, Policy, PolicyTools } from '../policy.ts';
+import { loginError } from '../token/loginChallenge.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { WatchedText } from '../text/watchedText.ts';
 import { placeOf } from './place.ts';
@@ -23,11 +24,20 @@ export const backendAuth: Policy<BackendAuthSettings> = {
         // The policy closest to the backend decides.
         exchange.signer = undefined;
         let asked: Promise<void>[] | undefined;
-        for (const { send } of senders) {
-          const sent = send(exchange);
-          if (sent !== undefined) (asked ??= []).push(sent);
+        try {
+          for (const { send } of senders) {
+            const sent = send(exchange);
+            if (sent !== undefined) (asked ??= []).push(sent);
+          }
+        } catch (error) {
+          throw challenged(exchange, error);
         }
-        return asked && Promise.all(asked).then(() => undefined);
+        return (
+          asked &&
+          Promise.all(asked).then(none, (error: unknown) => {
+            throw challenged(exchange, error);
+          })
+        );
       },
       ...(waits ? { waits: true as const } : {}),
       problem: () => senders.map(({ problem }) => problem()).find((problem) => problem !== undefined),
@@ -37,6 +47,18 @@ export const backendAuth: Policy<BackendAuthSettings> = {
     };
   },
 };
+
+const none = (): undefined => undefined;
+
+/** Only here is the request known: a refusal is kept for all requests with the same token. */
+function challenged(exchange: Exchange, error: unknown): unknown {
+  if (!(error instanceof GatewayError) || error.code !== 'backend_login_required') return error;
+  const { detail, cause } = error;
+  return loginError(exchange, 'backend_login_required', 'not_exchangeable', {
+    cause,
+    ...(detail === undefined ? {} : { detail }),
+  });
+}
 
 /** The log replaces the secret from now on, wherever it came from. */
 function knownSecret(text: string): string {

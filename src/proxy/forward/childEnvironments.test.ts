@@ -6,7 +6,7 @@ import type { InjectedValue, McpBackend, StdioTarget } from '../../model/index.t
 import { FakeExchange, type FakeRequest } from '../../policies/exchange.testing.ts';
 import { compileEnvironments } from './childEnvironments.ts';
 
-const place = { file: 'test', line: 1, column: 1, path: '' };
+const place = { file: 'test', line: 1, column: 1, path: 'backends[0]' };
 
 const backendWith = (injected: StdioTarget['injected']): McpBackend => ({
   kind: 'mcp',
@@ -74,8 +74,14 @@ test('the end of the values is that of the first JSON Web Token among them', () 
   assert.equal(read({ A: token }, [['x-token', 'opaque']]).expiresAt, undefined);
 });
 
-for (const [what, injected, claims, reason] of [
-  ['a header', { TOKEN: token }, {}, /TOKEN: the request has no header x-token: target "own"/],
+for (const [what, injected, claims, reason, code = 'mcp_caller_value_denied'] of [
+  [
+    'a header',
+    { TOKEN: token },
+    {},
+    /TOKEN: the request has no header x-token: target "own"/,
+    'mcp_caller_header_missing',
+  ],
   ['a claim', { TOKEN: who }, {}, /TOKEN: the token of the caller has no text in the claim who/],
   ['a text in a claim', { TOKEN: who }, { who: ['secret'] }, /no text in the claim who/],
   ['its own claim', { TOKEN: { kind: 'claim', claim: 'toString' } }, {}, /no text in the claim toString/],
@@ -86,7 +92,11 @@ for (const [what, injected, claims, reason] of [
       () => read(injected, [], claims),
       (error: unknown) => {
         assert.ok(error instanceof GatewayError);
-        assert.equal(error.code, 'mcp_caller_value_missing');
+        assert.equal(error.code, code);
+        assert.deepEqual(error.by, {
+          rule: 'env TOKEN',
+          place: 'backends[0].mcp.targets[0].stdio.env.TOKEN',
+        });
         assert.match(error.message, reason);
         assert.doesNotMatch(error.message, /sec/);
         return true;

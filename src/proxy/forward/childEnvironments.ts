@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { Caller, ChildEnvironment } from '../../mcp/index.ts';
 import type { InjectedValue, McpBackend, PolicyUse } from '../../model/index.ts';
-import { expiryOf, type Exchange, type Steps } from '../../policies/index.ts';
-import { refusalOf, TargetRequest } from './mcpReach.ts';
+import { expiryOf, loginError, type Exchange, type Steps } from '../../policies/index.ts';
+import { copyOf, refusalOf, TargetRequest } from './mcpReach.ts';
 
 type Environments = Pick<Caller, 'environment'>;
 
@@ -25,9 +25,18 @@ export function compileEnvironments(
   backend: McpBackend,
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
 ): EnvironmentsFor | undefined {
-  const targets = backend.targets.flatMap((target) =>
+  const targets = backend.targets.flatMap((target, index) =>
     'injected' in target && target.injected !== undefined
-      ? [{ name: target.name, read: environmentReader(target.injected, stepsOf) }]
+      ? [
+          {
+            name: target.name,
+            read: environmentReader(
+              target.injected,
+              `${backend.place.path}.mcp.targets[${index}].stdio.env`,
+              stepsOf,
+            ),
+          },
+        ]
       : [],
   );
   if (targets.length === 0) return undefined;
@@ -58,12 +67,13 @@ export function compileEnvironments(
 
 function environmentReader(
   injected: Readonly<Record<string, InjectedValue>>,
+  place: string,
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
 ): (exchange: Exchange) => ChildEnvironment | Promise<ChildEnvironment> {
-  const readers = Object.entries(injected).map(([name, source]) => ({
-    name,
-    read: within(name, readerOf(name, source, stepsOf)),
-  }));
+  const readers = Object.entries(injected).map(([name, source]) => {
+    const variable = { name, source, place: `${place}.${name}` };
+    return { name, read: within(variable, readerOf(variable, stepsOf)) };
+  });
   return (exchange) => {
     const values = new Map<string, string>();
     const waits: Promise<unknown>[] = [];
@@ -83,17 +93,16 @@ function environmentReader(
 
 /** Checks the values that a reader finds. */
 const within =
-  (name: string, read: ReadValue): ReadValue =>
+  (variable: Variable, read: ReadValue): ReadValue =>
   (exchange) => {
+    const checked = (value: string): string => {
+      if (value.length > longestValue || value.includes('\0'))
+        throw missing(variable, exchange, 'the value is too long, or has a NUL character');
+      return value;
+    };
     const value = read(exchange);
-    return value instanceof Promise ? value.then((later) => checked(name, later)) : checked(name, value);
+    return value instanceof Promise ? value.then(checked) : checked(value);
   };
-
-function checked(name: string, value: string): string {
-  if (value.length > longestValue || value.includes('\0'))
-    throw missing(name, 'the value is too long, or has a NUL character');
-  return value;
-}
 
 function environmentOf(values: ReadonlyMap<string, string>): ChildEnvironment {
   // Values that were asked for arrive in any order.
@@ -106,39 +115,61 @@ function environmentOf(values: ReadonlyMap<string, string>): ChildEnvironment {
   };
 }
 
-/** The client hears the name of the variable, and never its value. */
-const missing = (name: string, why: string): GatewayError =>
-  new GatewayError('mcp_caller_value_missing', { message: `no value for the variable ${name}: ${why}` });
+/** A variable, and its place in the configuration. */
+interface Variable {
+  readonly name: string;
+  readonly source: InjectedValue;
+  readonly place: string;
+}
 
-function readerOf(
-  name: string,
-  source: InjectedValue,
-  stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
-): ReadValue {
+/** The client hears the name of the variable, and never its value. No login adds a header to the request. */
+function missing({ name, source, place }: Variable, exchange: Exchange, why: string): GatewayError {
+  const options = {
+    message: `no value for the variable ${name}: ${why}`,
+    by: { rule: `env ${name}`, place },
+  };
+  return source.kind === 'header'
+    ? new GatewayError('mcp_caller_header_missing', options)
+    : loginError(exchange, 'mcp_caller_value_missing', 'missing_claim', options);
+}
+
+function readerOf(variable: Variable, stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[]): ReadValue {
+  const { source, name, place } = variable;
   if (source.kind === 'header')
-    return ({ request }) => {
-      const value = request.header(source.header);
+    return (exchange) => {
+      const value = exchange.request.header(source.header);
       if (value === undefined || value === '')
-        throw missing(name, `the request has no header ${source.header}`);
+        throw missing(variable, exchange, `the request has no header ${source.header}`);
       return value;
     };
   if (source.kind === 'claim')
-    return ({ identity }) => {
-      const claims = identity?.claims ?? {};
+    return (exchange) => {
+      const claims = exchange.identity?.claims ?? {};
       const value = Object.hasOwn(claims, source.claim) ? claims[source.claim] : undefined;
       const isText = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
       if (!isText || value === '')
-        throw missing(name, `the token of the caller has no text in the claim ${source.claim}`);
+        throw missing(variable, exchange, `the token of the caller has no text in the claim ${source.claim}`);
       return String(value);
     };
-  return exchangedValue(name, stepsOf(source.policies));
+  const read = exchangedValue(variable, stepsOf(source.policies));
+  const fail = (error: unknown): never => {
+    throw copyOf(error, { by: { rule: `env ${name}`, place } });
+  };
+  return (exchange) => {
+    try {
+      const value = read(exchange);
+      return value instanceof Promise ? value.catch(fail) : value;
+    } catch (error) {
+      return fail(error);
+    }
+  };
 }
 
 /** Runs the policies on a request of their own, and takes the credential that they put into it. */
-function exchangedValue(name: string, steps: readonly Steps[]): ReadValue {
-  const valueIn = ({ requestHeaders }: TargetRequest): string => {
-    const line = requestHeaders.lines.find(([header]) => header === 'authorization');
-    if (line === undefined) throw missing(name, 'the exchange came to no token');
+function exchangedValue(variable: Variable, steps: readonly Steps[]): ReadValue {
+  const valueIn = (request: TargetRequest): string => {
+    const line = request.requestHeaders.lines.find(([header]) => header === 'authorization');
+    if (line === undefined) throw missing(variable, request, 'the exchange came to no token');
     return line[1];
   };
   return (exchange) => {

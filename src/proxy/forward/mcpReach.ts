@@ -1,4 +1,4 @@
-import { asGatewayError, GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError, type GatewayErrorOptions } from '../../errors.ts';
 import { HeaderEdits } from '../../http/index.ts';
 import { isOverNetwork, type Caller, type Reach, type TargetOverNetwork } from '../../mcp/index.ts';
 import type { McpBackend, PolicyUse, ProcessSettings, NetworkTarget } from '../../model/index.ts';
@@ -74,13 +74,19 @@ type CompiledReach =
   Reach | ((exchange: Exchange) => Reach) | { readonly ask: (exchange: Exchange) => Reach | Promise<Reach> };
 
 /** A credential that one server lacks: the client hears which one. */
-export function refusalOf(target: string, thrown: unknown): GatewayError {
-  const { code, message, detail, cause, by } = asGatewayError(thrown);
+export const refusalOf = (target: string, thrown: unknown): GatewayError =>
+  copyOf(thrown, { message: `${asGatewayError(thrown).message}: target "${target}"` });
+
+/** The same failure, of which more is known. Errors may be shared by requests, so they do not change. */
+export function copyOf(thrown: unknown, changes: GatewayErrorOptions): GatewayError {
+  const { code, message, detail, cause, by, headers } = asGatewayError(thrown);
   return new GatewayError(code, {
-    message: `${message}: target "${target}"`,
+    message,
     cause,
     ...(detail === undefined ? {} : { detail }),
     ...(by === undefined ? {} : { by }),
+    ...(headers === undefined ? {} : { headers }),
+    ...changes,
   });
 }
 
@@ -161,7 +167,7 @@ export class TargetRequest implements Exchange {
   readonly chosen: Exchange['chosen'];
   readonly timing: Exchange['timing'];
   readonly matchedPrefix = undefined;
-  readonly metadataUrl = undefined;
+  readonly metadataUrl: Exchange['metadataUrl'];
   /** The path of a target is the operator's own. */
   readonly pathReadings: readonly string[] = [];
   identity: Exchange['identity'];
@@ -172,6 +178,8 @@ export class TargetRequest implements Exchange {
 
   constructor(exchange: Exchange, path: string) {
     this.exchange = exchange;
+    const { metadataUrl } = exchange;
+    this.metadataUrl = metadataUrl && (() => metadataUrl(exchange));
     this.forwardTarget = path;
     this.request = exchange.request;
     this.passage = exchange.passage;
