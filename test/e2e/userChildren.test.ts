@@ -187,6 +187,22 @@ test('a changed value means another child for the session, and calls in progress
   await session.close();
 });
 
+test('an exchanged token that ends is exchanged again, and the next call gets a child with the next token', async (t) => {
+  const stage_ = await stage(t, 1);
+  const [alice] = stage_.users;
+  let exchanges = 0;
+  stage_.issued.instead = (response) => {
+    response.end(JSON.stringify({ access_token: `exchanged-${++exchanges}`, expires_in: 1 }));
+  };
+  const session = await open(stage_, alice);
+  const read = (): Promise<string> => text(session, 'environment', { name: 'EXCHANGED' });
+  const first = await text(session, 'pid');
+  const value = await read();
+  await until('the next token', async () => (await read()) !== value);
+  assert.notEqual(await text(session, 'pid'), first);
+  await session.close();
+});
+
 test('under scope: session, a changed value replaces the child of the session', async (t) => {
   const stage_ = await stage(t, 1, {});
   const [alice] = stage_.users;

@@ -44,6 +44,8 @@ export interface SharedChildStart {
 
 /** The time for the child to leave, in milliseconds. */
 const stopGraceMs = 3_000;
+/** A child ends so long before a value in its environment, in milliseconds, so that no call begins with the value. */
+const leadMs = 5_000;
 /** A value in the environment has ended, and calls are in progress: the next look at them, in milliseconds. */
 const expiryPollMs = 1_000;
 /** The longest time that a timer takes. */
@@ -72,6 +74,8 @@ export class SharedChild implements TargetListener, Tenant {
   private waiting: Waiter[] = [];
   private timer: NodeJS.Timeout | undefined;
   private expiry: NodeJS.Timeout | undefined;
+  /** The time to end because of a value. */
+  private readonly endsAt: number;
   private isRetired = false;
   private isOver = false;
 
@@ -81,9 +85,10 @@ export class SharedChild implements TargetListener, Tenant {
     this.lastUsedAt = start.now();
     this.start = start;
     this.connection = start.connect(this);
-    const { expiresAt } = start;
-    // Nothing better can be had for a value that has ended already.
-    if (expiresAt !== undefined && expiresAt > start.now()) this.armExpiry(expiresAt - start.now());
+    const left = (start.expiresAt ?? 0) - start.now();
+    // Nothing better can be had for a value that has ended already, or is about to.
+    this.endsAt = (start.expiresAt ?? 0) - (left > leadMs ? leadMs : 0);
+    if (left > 0) this.armExpiry(this.endsAt - start.now());
   }
 
   get isOnePrincipals(): boolean {
@@ -106,7 +111,7 @@ export class SharedChild implements TargetListener, Tenant {
 
   /** A value has ended: the next call gets another child, and calls in progress end with this one. */
   private expire(): void {
-    const left = (this.start.expiresAt ?? 0) - this.start.now();
+    const left = this.endsAt - this.start.now();
     if (left > 0) {
       this.armExpiry(left);
       return;
