@@ -149,7 +149,7 @@ test('a dump of the settings shows no secret', () => {
 });
 
 test('credentials that cannot be sent, are ambiguous or unsupported are rejected', () => {
-  const messages = (settings: object): string =>
+  const messages = (settings: unknown): string =>
     (backendAuth.schema.safeParse(settings).error?.issues ?? [])
       .map((issue) => JSON.stringify(issue))
       .join('; ');
@@ -174,6 +174,7 @@ test('credentials that cannot be sent, are ambiguous or unsupported are rejected
   assert.match(messages({ key: '' }), /empty/);
   assert.match(messages({ key: { value: 'a', location: { expression: 'jwt.sub' } } }), /not built yet/);
   assert.match(messages({ copilot: {} }), /not built yet/);
+  assert.match(messages('copilot'), /copilot is known, but not built yet: tokens of GitHub Copilot/);
 });
 
 test('settings of issued credentials that contradict each other are rejected', () => {

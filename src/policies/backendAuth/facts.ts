@@ -43,6 +43,8 @@ const keyShape = z.union([
   secret.transform((value) => ({ value, location: undefined })),
 ]);
 
+const copilotTokens = 'tokens of GitHub Copilot';
+
 /** Credentials that are made for a request. */
 const issuedKinds = [
   'jwtSign',
@@ -57,26 +59,33 @@ const issuedKinds = [
 const mainKinds = ['key', 'passthrough', ...issuedKinds] as const;
 
 export const backendAuthSchema = z
-  .strictObject({
-    key: keyShape.meta({ description: 'A secret that the backend gets with every request.' }).optional(),
-    credentials: z
-      .array(credential)
-      .max(16)
-      .meta({ description: 'Further secrets, each at its own place.' })
-      .optional(),
-    passthrough: z
-      .strictObject({ location: place.optional() })
-      .meta({ description: 'Sends on the token that jwtAuth or mcpAuthentication verified.' })
-      .optional(),
-    gcp: gcp.optional(),
-    aws: aws.optional(),
-    azure: azure.optional(),
-    copilot: notBuilt('tokens of GitHub Copilot'),
-    jwtSign: jwtSign.optional(),
-    oauthTokenExchange: oauthTokenExchange.optional(),
-    crossAppAccess: crossAppAccess.optional(),
-    clientCredentials: clientCredentials.optional(),
-  })
+  .strictObject(
+    {
+      key: keyShape.meta({ description: 'A secret that the backend gets with every request.' }).optional(),
+      credentials: z
+        .array(credential)
+        .max(16)
+        .meta({ description: 'Further secrets, each at its own place.' })
+        .optional(),
+      passthrough: z
+        .strictObject({ location: place.optional() })
+        .meta({ description: 'Sends on the token that jwtAuth or mcpAuthentication verified.' })
+        .optional(),
+      gcp: gcp.optional(),
+      aws: aws.optional(),
+      azure: azure.optional(),
+      copilot: notBuilt(copilotTokens),
+      jwtSign: jwtSign.optional(),
+      oauthTokenExchange: oauthTokenExchange.optional(),
+      crossAppAccess: crossAppAccess.optional(),
+      clientCredentials: clientCredentials.optional(),
+    },
+    {
+      // The format has it without settings, too.
+      error: ({ input }) =>
+        input === 'copilot' ? `copilot is known, but not built yet: ${copilotTokens}` : undefined,
+    },
+  )
   .transform(({ credentials = [], ...kinds }, ctx) => {
     const { key, passthrough } = kinds;
     const given = mainKinds.filter((name) => kinds[name] !== undefined);
