@@ -133,7 +133,11 @@ export class Analysis {
 
   private declared(expr: Expr, path: string, declared: Declared): Fact {
     if (declared.kind === 'absent')
-      this.refuse(expr, `${path} is known, but not built yet: ${declared.why}`, true);
+      this.refuse(
+        expr,
+        `${path} is ${declared.notBuilt === true ? 'known, but not built yet' : 'not available here'}: ${declared.why}`,
+        true,
+      );
     this.used.add(path);
     const type = declared.kind === 'value' ? declared.type : 'map';
     const fact = { ...unknown, type, declared, path };
@@ -162,7 +166,7 @@ export class Analysis {
     }
     if (declared?.kind === 'claims' && path !== undefined) {
       const why = Object.hasOwn(declared.absent, name) ? declared.absent[name] : undefined;
-      if (why !== undefined) this.refuse(expr, `${path}.${name} is known, but not built yet: ${why}`, true);
+      if (why !== undefined) this.refuse(expr, `${path}.${name} is not available here: ${why}`, true);
       return { ...unknown, path: `${path}.${name}` };
     }
     if (declared?.kind === 'headers' && path !== undefined)

@@ -11,8 +11,8 @@ export type Declared =
   | { readonly kind: 'claims'; readonly absent: Readonly<Record<string, string>> }
   /** Header fields: names in any case, a string for one line, a list for several. */
   | { readonly kind: 'headers' }
-  /** A name of the format that is not provided here. */
-  | { readonly kind: 'absent'; readonly why: string };
+  /** A name of the format that is not provided here; `notBuilt`: this version provides it nowhere. */
+  | { readonly kind: 'absent'; readonly why: string; readonly notBuilt?: true };
 
 export type ValueType =
   'bool' | 'int' | 'double' | 'string' | 'bytes' | 'list' | 'map' | 'google.protobuf.Duration' | 'dyn';

@@ -54,10 +54,7 @@ test('the backend is known where one is chosen, and not before', () => {
   const source = '[backend.name, backend.type, backend.protocol]';
   assert.deepEqual(value(source, { chosen }, forwardAttributes), Object.values(chosen));
   assert.deepEqual(value(source, { chosen }, answerAttributes), Object.values(chosen));
-  assert.match(
-    String(value(source, { chosen })),
-    /backend is known, but not built yet: no backend is chosen yet/,
-  );
+  assert.match(String(value(source, { chosen })), /backend is not available here: no backend is chosen yet/);
 });
 
 test('timings are durations, where there are some', () => {

@@ -11,9 +11,9 @@ const object = (members: Members): Declared => ({ kind: 'object', members });
 
 const body = absent('bodies pass through unread');
 const ended = absent('the request has not ended when policies run');
-const answer = absent('there is no answer yet when policies run');
+const answer = absent('there is no answer yet when policies run; mcpGuardrails judges results of tools');
 const notSent = absent('nothing was sent to a backend yet when policies run');
-const notHere = absent('its policy does not exist here');
+const notHere: Declared = { kind: 'absent', why: 'its policy does not exist here', notBuilt: true };
 
 const claims: Declared = {
   kind: 'claims',
@@ -169,7 +169,9 @@ export const itemAttributes: Members = {
   }),
 };
 
-const uncounted = absent('a limit counts the uses of an item, whatever their arguments are');
+const uncounted = absent(
+  'each value of an argument would be a counter of its own, and callers choose the values; use mcp.tool.name or a claim',
+);
 
 /** Available where the uses of MCP items are counted: exactly one of `tool`, `prompt`, `resource` is set. */
 export const countedAttributes: Members = {

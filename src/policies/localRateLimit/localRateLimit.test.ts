@@ -268,6 +268,6 @@ test('the key of a limit cannot read the arguments of a call', () => {
   const { error } = localRateLimit.schema.safeParse([{ ...once, key: 'mcp.tool.arguments.a' }]);
   assert.match(
     error?.issues[0]?.message ?? '',
-    /arguments is known, but not built yet: a limit counts the uses of an item/,
+    /arguments is not available here: each value of an argument would be a counter of its own/,
   );
 });
