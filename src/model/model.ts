@@ -467,6 +467,8 @@ export interface ChildIsolation {
   readonly user?: string | number;
   readonly group?: string | number;
   readonly limits?: ChildLimits;
+  /** The working directory is a folder that no other child has; it is removed with the child. */
+  readonly privateFolder?: true;
   /** The child sees no process but its own ones. */
   readonly privateProcesses?: true;
   /** No program that it starts gets more rights than the child has (setuid, file capabilities). */

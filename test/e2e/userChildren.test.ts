@@ -1,6 +1,6 @@
 /** Children of stdio targets with values of their callers: each user gets the own values, whatever happens meanwhile. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { AuthorizationServer } from '../../src/policies/backendAuth/authorizationServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
@@ -201,6 +201,20 @@ test('an exchanged token that ends is exchanged again, and the next call gets a 
   await until('the next token', async () => (await read()) !== value);
   assert.notEqual(await text(session, 'pid'), first);
   await session.close();
+});
+
+test('each user has a folder of its own, which goes with the child', async (t) => {
+  const stage_ = await stage(t, 1, { scope: 'user', privateFolder: true });
+  const sessions = await Promise.all(stage_.users.map((user) => open(stage_, user)));
+  const pids = await Promise.all(sessions.map((session) => text(session, 'pid')));
+  const folders = pids.map((pid) => readlinkSync(`/proc/${pid}/cwd`));
+  assert.equal(new Set(folders).size, 2);
+  for (const folder of folders) assert.equal(statSync(folder).mode & 0o777, 0o700);
+  process.kill(Number(pids[0]), 'SIGKILL');
+  await until('the end of the first folder', () => !existsSync(folders[0]!));
+  await Promise.all(sessions.map((session) => session.close()));
+  await stage_.gateway.stop();
+  assert.ok(!existsSync(folders[1]!));
 });
 
 test('under scope: session, a changed value replaces the child of the session', async (t) => {

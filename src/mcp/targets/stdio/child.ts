@@ -6,6 +6,7 @@ import { ChildInput } from './childInput.ts';
 import { stdioOfInherited } from './descriptors.ts';
 import { signalGroup } from './group.ts';
 import { isolatedCommand } from './isolation.ts';
+import { makePrivateFolder, removePrivateFolder } from './privateFolder.ts';
 import { LineSplitter, type LineReader } from '../../../http/index.ts';
 
 export interface ChildEvents extends LineReader {
@@ -33,7 +34,7 @@ const reapMs = 150;
 export class Child {
   /** Undefined where the command could not be started. */
   readonly pid: number | undefined;
-  /** Resolves (never rejects) when the whole process group is gone. */
+  /** Resolves (never rejects) when the whole process group is gone, and its folder. */
   readonly gone: Promise<void>;
   private readonly process: ChildProcessByStdio<Writable, Readable, Readable>;
   private readonly input: ChildInput;
@@ -58,6 +59,11 @@ export class Child {
     this.events = events;
     const { cmd, args, uid, gid } = isolatedCommand(target);
     this.command = cmd;
+    const cwd = target.isolation?.privateFolder === true ? makePrivateFolder({ uid, gid }) : target.cwd;
+    const leave = async (): Promise<void> => {
+      if (target.isolation?.privateFolder === true && cwd !== undefined)
+        await removePrivateFolder(cwd, { uid, gid });
+    };
     try {
       this.process = spawn(cmd, args, {
         env,
@@ -65,9 +71,10 @@ export class Child {
         detached: true,
         ...(uid === undefined ? {} : { uid }),
         ...(gid === undefined ? {} : { gid }),
-        ...(target.cwd === undefined ? {} : { cwd: target.cwd }),
+        ...(cwd === undefined ? {} : { cwd }),
       }) as ChildProcessByStdio<Writable, Readable, Readable>;
     } catch (error) {
+      void leave();
       const isRefused = (error as NodeJS.ErrnoException).code === 'EPERM';
       if (isRefused && (uid !== undefined || gid !== undefined))
         throw new Error('the gateway has no right to start programs as another user or group', {
@@ -78,7 +85,7 @@ export class Child {
     this.input = new ChildInput(this.process.stdin);
     this.pid = this.process.pid;
     this.gone = new Promise((resolve) => {
-      this.resolveGone = resolve;
+      this.resolveGone = () => void leave().then(resolve);
     });
     this.process.on('error', (error: NodeJS.ErrnoException) => this.onError(target, error));
     this.process.on('exit', (code, signal) => this.onExit(code, signal));

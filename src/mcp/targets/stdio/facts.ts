@@ -30,6 +30,7 @@ const wordsOfIsolation = (isolation: ChildIsolation): readonly string[] => [
   ...(isolation.user === undefined ? [] : [`as user ${isolation.user}`]),
   ...(isolation.group === undefined ? [] : [`as group ${isolation.group}`]),
   ...Object.entries(isolation.limits ?? {}).map(([name, value]) => `${name} at most ${String(value)}`),
+  ...(isolation.privateFolder === true ? ['in a folder of its own'] : []),
   ...(isolation.privateProcesses === true ? ['sees its own processes only'] : []),
   ...(isolation.noNewPrivileges === true ? ['no new privileges'] : []),
 ];

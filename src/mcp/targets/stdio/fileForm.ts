@@ -93,6 +93,12 @@ const schemaOf = <Value extends z.ZodType>(value: Value) =>
       ),
   }).superRefine((settings, context) => {
     checkValues(settings, context);
+    if (settings.privateFolder === true && settings.cwd !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['cwd'],
+        message: 'contradicts privateFolder: true, which is the working directory of the program',
+      });
     if (settings.clear_env === true && settings.inheritEnv !== undefined)
       context.addIssue({
         code: 'custom',

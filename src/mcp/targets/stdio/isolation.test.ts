@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -99,6 +108,75 @@ test(
 test('a child without new privileges says so in its status', { skip }, async (t) => {
   const lines = await output(t, 'grep NoNewPrivs /proc/self/status', { noNewPrivileges: true });
   assert.match(lines[0] ?? '', /NoNewPrivs:\s+1/);
+});
+
+for (const [whose, user, wrong] of [
+  ['the gateway', undefined, false],
+  ['another user', 'daemon', asRoot],
+] as const)
+  test(
+    `a child of ${whose} has a folder of its own, which goes with it`,
+    { skip: skip || wrong },
+    async (t) => {
+      const lines: string[] = [];
+      const start = (): Child =>
+        new Child(
+          stdioTarget({
+            cmd: '/bin/sh',
+            args: ['-c', 'mkdir -p a/b; echo x >a/b/c; stat -c "%a %u %n" "$PWD"; ls; exec sleep 60'],
+            isolation: { privateFolder: true, ...(user && { user }) },
+          }),
+          { PATH: process.env['PATH'] ?? '' },
+          () => 10_000,
+          {
+            onLine: (line) => void lines.push(line),
+            onTooLong: () => undefined,
+            onStderr: (line) => void lines.push(line),
+            onDown: () => undefined,
+          },
+        );
+      const children = [start(), start()];
+      t.after(async () => {
+        for (const child of children) child.stop(0);
+        await Promise.all(children.map((child) => child.gone));
+      });
+      await until('both folders', () => lines.length === 4);
+      const folders = lines.filter((line) => line !== 'a');
+      assert.equal(new Set(folders).size, 2);
+      const uid = user === undefined ? process.getuid?.() : 1;
+      for (const line of folders) {
+        assert.ok(line.startsWith(`700 ${String(uid)} ${tmpdir()}/portcullis-child-`), line);
+        assert.ok(existsSync(line.slice(line.indexOf('/'))));
+      }
+      for (const child of children) child.kill();
+      await Promise.all(children.map((child) => child.gone));
+      for (const line of folders) assert.ok(!existsSync(line.slice(line.indexOf('/'))), line);
+    },
+  );
+
+test('a command that does not exist leaves no folder', { skip }, async () => {
+  const own = mkdtempSync(join(tmpdir(), 'isolation-'));
+  const former = process.env['TMPDIR'];
+  process.env['TMPDIR'] = own;
+  try {
+    const child = new Child(
+      stdioTarget({ cmd: '/no/such/command', isolation: { privateFolder: true } }),
+      {},
+      () => 1,
+      {
+        onLine: () => undefined,
+        onTooLong: () => undefined,
+        onStderr: () => undefined,
+        onDown: () => undefined,
+      },
+    );
+    await child.gone;
+    assert.deepEqual(readdirSync(own), []);
+  } finally {
+    if (former === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = former;
+    rmSync(own, { recursive: true });
+  }
 });
 
 test('a child inherits no file that the gateway has open', { skip }, async (t) => {

@@ -26,6 +26,12 @@ export const isolationFields = {
     .optional()
     .describe('Group that the program runs as: name or number; the first group of the user by default.'),
   limits: limits.optional().describe('Limits of the kernel for the program, by prlimit (Linux).'),
+  privateFolder: z
+    .boolean()
+    .optional()
+    .describe(
+      'Each child has a working directory of its own, which only its user can read, and which is removed with the child; false by default.',
+    ),
   privateProcesses: z
     .boolean()
     .optional()
@@ -44,6 +50,7 @@ export function buildIsolation({
   user,
   group,
   limits: given,
+  privateFolder,
   privateProcesses,
   noNewPrivileges,
 }: IsolationSettings): Pick<StdioTarget, 'isolation'> {
@@ -61,6 +68,7 @@ export function buildIsolation({
             ...(given.processes === undefined ? {} : { processes: given.processes }),
           },
         }),
+    ...(privateFolder === true ? { privateFolder } : {}),
     ...(privateProcesses === true ? { privateProcesses } : {}),
     ...(noNewPrivileges === true ? { noNewPrivileges } : {}),
   };
