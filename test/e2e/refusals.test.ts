@@ -124,6 +124,12 @@ const rows = Object.entries(table).flatMap(([name, row]) =>
   typeof row === 'string' ? [] : [[name, row] as const],
 );
 
+/** Rules that fail where a header is missing, or is no number. */
+const failing = {
+  absent: 'request.headers["x-key"] == "no"',
+  number: 'int(request.headers["x-n"]) > 3',
+};
+
 /** Answers every request but those for slow pages. */
 const app = createServer((request, response) => {
   if (request.url?.endsWith('/slow') === true) return;
@@ -142,6 +148,13 @@ before(async () => {
       policies: ${inline({ [name]: settings })}
       backends: [{ host: '127.0.0.1:${port}' }]`,
   );
+  routes.push(`
+    - name: failing
+      matches: [{ path: { pathPrefix: ${path('failing')} } }]
+      policies:
+        authorization:
+          rules: [{ deny: '${failing.absent}' }, { deny: '${failing.number}' }]
+      backends: [{ host: '127.0.0.1:${port}' }]`);
   gateway = await startGateway(`
 config: { logging: { accessLog: json } }
 binds:
@@ -176,6 +189,26 @@ test('an expression that fails is logged once with its place, and counted each t
   });
   assert.ok(count !== undefined && count >= 1);
   assert.ok(!gateway.log().includes('private'));
+});
+
+test('a deny rule that fails says why, without values of the request', async () => {
+  const ask = async (id: string, headers: Readonly<Record<string, string>>): Promise<unknown> => {
+    const response = await fetch(`${gateway.url}${path('failing')}`, {
+      headers: { ...headers, 'x-request-id': id },
+    });
+    assert.equal(response.status, 403, await response.text());
+    return (await gateway.accessLine(id))['rule'];
+  };
+  assert.equal(
+    await ask('fails-absent', {}),
+    `deny: ${failing.absent} (the rule failed: field not found: x-key)`,
+  );
+  const given = { 'x-key': 'yes', 'x-n': 'hunter2-my-pass' };
+  assert.equal(
+    await ask('fails-number', given),
+    `deny: ${failing.number} (the rule failed: the text is no int)`,
+  );
+  assert.doesNotMatch(gateway.log(), /hunter2/);
 });
 
 test('the table has every policy', () => {

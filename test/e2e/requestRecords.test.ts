@@ -26,6 +26,11 @@ binds:
       policies:
         authorization: { rules: [{ deny: 'request.headers["x-who"] == "eve"', name: not eve }] }
       backends: [{ host: '127.0.0.1:${app.port}' }]
+    - name: failing
+      matches: [{ path: { pathPrefix: /anything/failing } }]
+      policies:
+        authorization: { rules: [{ deny: 'int(request.headers["x-n"]) > 3' }] }
+      backends: [{ host: '127.0.0.1:${app.port}' }]
     - name: limited
       matches: [{ path: { pathPrefix: /anything/limited } }]
       policies: { localRateLimit: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: 1h }] }
@@ -102,6 +107,20 @@ for (const workers of [1, 2]) {
     );
     assert.equal(decision.outcome.rule, 'not eve');
     assert.match(decision.outcome.place ?? '', /routes\[0\]\.policies\.authorization\.rules\[0\]$/);
+  });
+
+  test(`with ${workers} workers, the record of a rule that fails holds no value of the request`, async (t) => {
+    const gateway = gateways.get(workers)!;
+    const headers = { 'x-request-id': 'failing', 'x-n': 'hunter2-my-pass' };
+    const response = await fetch(`${gateway.url}/anything/failing`, { headers });
+    assert.equal(response.status, 403, await response.text());
+    const records = await recordsUntil(t, gateway, '', 'failing');
+    const record = records.find(({ requestId }) => requestId === 'failing');
+    assert.deepEqual(
+      record?.decision.policies[0]?.rules?.map(({ value }) => value),
+      ['the text is no int'],
+    );
+    assert.doesNotMatch(JSON.stringify(records), /hunter2/);
   });
 
   test(`with ${workers} workers, a watched request has a record with its decision`, async (t) => {

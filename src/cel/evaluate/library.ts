@@ -52,6 +52,9 @@ export function typeNamed(expr: Expr): unknown {
   return isCelError(value) ? new Failure(value.message) : value;
 }
 
+/** Functions that read a value of their own type from a text. */
+const conversions: ReadonlySet<string> = new Set(['int', 'uint', 'double', 'bool', 'duration', 'timestamp']);
+
 /** Finding the overload that fits, and calling it. */
 const callUnits = 40;
 
@@ -62,14 +65,18 @@ export function functionNamed(name: string): Called {
   const group = environment.funcs.find(name);
   if (group === undefined) return () => new Failure(`unbound function: ${name}`);
   const cost = costOf(name);
+  const isConversion = conversions.has(name);
   return (target, args) => {
     const on = target === undefined ? undefined : toLibrary(target);
     const given = args.map(toLibrary);
     charge(callUnits + cost(on, given));
     const result = group.call(0, on, given);
     if (result === undefined) return new Failure(`found no matching overload for '${name}'`);
-    if (isCelError(result))
+    if (isCelError(result)) {
+      // The library's message holds the text, which may be a secret of the request.
+      if (isConversion && typeof given[0] === 'string') return new Failure(`the text is no ${name}`);
       return new Failure(result.message, result.cause instanceof NoSuchKey ? 'key' : undefined);
+    }
     return result satisfies CelValue;
   };
 }

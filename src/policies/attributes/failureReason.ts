@@ -15,6 +15,15 @@ const known = [
   'more than',
   'units of work',
   'out of steps',
+  'the text is no int',
+  'the text is no uint',
+  'the text is no double',
+  'the text is no bool',
+  'the text is no duration',
+  'the text is no timestamp',
+  'overflow during type conversion',
+  'not an IP address',
+  'not an address range',
 ] as const;
 
 /** The reason of a failure; the part behind the colon is kept where the expression itself contains it. */

@@ -21,6 +21,7 @@ import {
   type ContextOf,
 } from '../attributes/context.ts';
 import { evaluate, expressionWork } from '../attributes/evaluate.ts';
+import { failureReason } from '../attributes/failureReason.ts';
 import type { Exchange, Identity, RuleVerdict } from '../policy.ts';
 import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
 import { always, type Rule, type RuleSetSettings } from './schema.ts';
@@ -202,9 +203,14 @@ function refusalByRules(
   return { rule, place, ...(message === undefined ? {} : { message }) };
 }
 
-/** The rule, and the limit that it ran into. */
-const told = ({ label, place, message }: Prepared, value: unknown): RuleRefusal => ({
-  rule: value instanceof WorkSpent ? `${label} (${value.message})` : label,
+/** The rule, and the limit that it ran into, or the reason why a rule failed that refuses where it fails. */
+const told = ({ label, place, message, effect, program }: Prepared, value: unknown): RuleRefusal => ({
+  rule:
+    value instanceof WorkSpent
+      ? `${label} (${value.message})`
+      : value instanceof Error && closes.has(effect)
+        ? `${label} (the rule failed: ${failureReason(value.message, program.source)})`
+        : label,
   place,
   ...(message === undefined ? {} : { message }),
 });
@@ -297,6 +303,9 @@ function itemJudge(
   };
 }
 
+/** Refusals of one rule set that are shared: the reason of a failure may hold a name that the request chose. */
+const maxRefusals = 256;
+
 /** Characters of the rules in a refusal: several rules that all failed to allow an item can be long. */
 const maxShown = 512;
 
@@ -314,7 +323,8 @@ function itemRefusals(
     let known = refusals.get(key);
     if (known === undefined) {
       const told = answer === 'explained' ? { message: message ?? catalogue.mcp_item_refused.message } : {};
-      refusals.set(key, (known = { policy: name, rule: rule.slice(0, maxShown), place, ...told }));
+      known = { policy: name, rule: rule.slice(0, maxShown), place, ...told };
+      if (refusals.size < maxRefusals) refusals.set(key, known);
     }
     return known;
   };
@@ -392,12 +402,15 @@ function explainerOf(rules: readonly Prepared[]): NonNullable<RuleSet['explain']
     return rules.flatMap((rule) => {
       if (rule.aboutItems && item === undefined) return [];
       const value = rule.program.run(values, own);
+      // Records of requests must not hold values of the request; the sender of a trial knows them.
+      const reasonOf = ({ message }: Error): string =>
+        exchange.trial === undefined ? failureReason(message, rule.program.source) : message;
       const claims = claimsRead(rule.program, exchange.identity);
       return [
         {
           rule: rule.label,
           place: rule.place,
-          value: value === unknownValue ? 'open' : value instanceof Error ? value.message : String(value),
+          value: value === unknownValue ? 'open' : value instanceof Error ? reasonOf(value) : String(value),
           ...(claims === undefined ? {} : { claims }),
         },
       ];
