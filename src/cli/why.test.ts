@@ -106,6 +106,88 @@ test('a rule about arguments is judged with the arguments of the call', async ()
   assert.match(out, /deny: mcp\.tool\.arguments\.id == 7 is true \(.*\.rules\[0\]\)\n/);
 });
 
+const limitedBy = (name: string, policy: string): string =>
+  written(
+    `${name}.yaml`,
+    readFileSync(`${example}config.yaml`, 'utf8').replace(
+      /              localRateLimit:\n.*\n/,
+      `              ${policy}\n`,
+    ),
+  );
+const editor = written('editors.json', JSON.stringify({ sub: 'eve', groups: ['editors'] }));
+const place = 'binds[0].listeners[0].routes[0].policies';
+
+const laterPolicies: Readonly<
+  Record<string, { readonly policy: string; readonly what: string; readonly because: string }>
+> = {
+  mcpBudgets: {
+    policy: 'mcpBudgets: [{ maxConcurrentCalls: 2 }]',
+    what: 'it counts: 2 calls at a time, each caller',
+    because: 'counted by mcpBudgets',
+  },
+  localRateLimit: {
+    policy:
+      'localRateLimit: [{ maxTokens: 10, tokensPerFill: 10, fillInterval: 1s, key: mcp.tool.name + jwt.sub }]',
+    what: 'it counts: 10 at once, 10 every 1s, key mcp.tool.name + jwt.sub',
+    because: 'counted by localRateLimit',
+  },
+  mcpGuardrails: {
+    policy:
+      'mcpGuardrails: { processors: [{ kind: remote, host: "127.0.0.1:9100", methods: { tools/call: full } }] }',
+    what: 'it asks its processors',
+    because: 'mcpGuardrails asks its processors',
+  },
+};
+
+for (const [name, { policy, what, because }] of Object.entries(laterPolicies)) {
+  test(`a call that ${name} judges later is not evaluated`, async () => {
+    const config = limitedBy(name, policy);
+    const { code, out, err } = await why('-f', config, '--request', refused, '--claims', editor, '--json');
+    assert.equal(code, 0, err);
+    const { outcome, policies, mcp } = JSON.parse(out) as Decision;
+    assert.deepEqual(outcome, { kind: 'not evaluated', reason: because });
+    const listed = policies.filter((one) => one.policy === name);
+    assert.deepEqual(listed, [
+      { policy: name, place: `${place}.${name}`, verdict: 'not evaluated', because: what },
+    ]);
+    assert.deepEqual(
+      mcp?.map((message) => [message.verdict, message.because]),
+      [['not evaluated', because]],
+    );
+  });
+
+  test(`a call that the rules refuse does not reach ${name}`, async () => {
+    const config = limitedBy(name, policy);
+    const { out } = await why('-f', config, '--request', refused, ...ada, '--json');
+    const { outcome, policies } = JSON.parse(out) as Decision;
+    assert.equal(outcome.kind, 'refused');
+    assert.deepEqual(
+      policies.slice(-2).map((one) => [one.policy, one.verdict]),
+      [
+        ['mcpAuthorization', 'refused'],
+        [name, 'not reached'],
+      ],
+    );
+  });
+}
+
+test('a list is forwarded by counters of calls', async () => {
+  const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+  const request = written('list.http', readFileSync(refused, 'utf8').replace(/\{"jsonrpc".*/, body));
+  const config = limitedBy('lists', 'mcpBudgets: [{ maxConcurrentCalls: 2 }]');
+  const { out } = await why('-f', config, '--request', request, '--claims', editor, '--json');
+  const { outcome, policies } = JSON.parse(out) as Decision;
+  assert.deepEqual(outcome, { kind: 'forwarded' });
+  assert.equal(policies.at(-1)?.verdict, 'passed');
+});
+
+test('no rule is named where no target has the name of a tool', async () => {
+  const text = readFileSync(refused, 'utf8').replace('tickets_close', 'mail_send');
+  const { out, err } = await inExample('--request', written('unknown.http', text), '--claims', editor);
+  assert.match(out, /^refused, Unknown tool: mail_send; no target has the name\n/, err);
+  assert.match(out, /mcpAuthorization passed/);
+});
+
 test('a request that no route matches tells why each candidate differs', async () => {
   const request = written('none.http', 'POST /api/orders HTTP/1.1\nHost: localhost:8080\n\n');
   const { code, out } = await inExample('--request', request);

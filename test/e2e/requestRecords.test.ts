@@ -5,7 +5,8 @@ import { after, before, test, type TestContext } from 'node:test';
 import type { Decision } from '../../src/proxy/contract.ts';
 import { apiClient, operatorOf, operatorSecret } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { startEchoApp } from './stage.testing.ts';
+import { openSession } from './session.testing.ts';
+import { rogueBackends, startEchoApp } from './stage.testing.ts';
 
 let app: Awaited<ReturnType<typeof startEchoApp>>;
 const gateways = new Map<number, GatewayProcess>();
@@ -31,6 +32,11 @@ binds:
       policies:
         authorization: { rules: [{ deny: 'int(request.headers["x-n"]) > 3' }] }
       backends: [{ host: '127.0.0.1:${app.port}' }]
+    - name: tools
+      matches: [{ path: { pathPrefix: /tools } }]
+      policies:
+        mcpAuthorization: { rules: [{ deny: mcp.tool.arguments.force == true, name: no force }] }
+      backends: ${rogueBackends}
     - name: limited
       matches: [{ path: { pathPrefix: /anything/limited } }]
       policies: { localRateLimit: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: 1h }] }
@@ -121,6 +127,24 @@ for (const workers of [1, 2]) {
       ['the text is no int'],
     );
     assert.doesNotMatch(JSON.stringify(records), /hunter2/);
+  });
+
+  test(`with ${workers} workers, the record of a refused call has the value of the rule for its arguments`, async (t) => {
+    const gateway = gateways.get(workers)!;
+    const session = await openSession(`${gateway.url}/tools`);
+    assert.ok((await session.call('echo', { force: true })).error !== undefined);
+    await session.close();
+    assert.equal(await ask(gateway, '/anything/ruled', 'after-call', 'eve'), 403);
+    const records = await recordsUntil(t, gateway, '', 'after-call');
+    const { decision } = records.findLast((one) => one.decidedBy?.rule === 'no force') ?? assert.fail();
+    assert.deepEqual(
+      decision.policies.map(({ policy, verdict, rules = [] }) => [
+        policy,
+        verdict,
+        ...rules.map(({ value }) => value),
+      ]),
+      [['mcpAuthorization', 'refused', 'true']],
+    );
   });
 
   test(`with ${workers} workers, a watched request has a record with its decision`, async (t) => {

@@ -1,4 +1,4 @@
-import { asGatewayError, GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError, NotEvaluated } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
 import type { Limits, McpBackend } from '../../model/index.ts';
 import type { Caller, ItemCall, ItemRefusal, McpItem, McpVerdict } from '../contract.ts';
@@ -37,29 +37,63 @@ export async function judgeMessages<Explanation>(
   const post = await readPost(body, { maxDepth: limits.maxJsonDepth, maxNodes: limits.maxJsonNodes });
   const naming = namingOf(settings);
   const rules = ItemRules.of(caller, naming.view);
-  return post.messages.map((message) => {
+  const verdicts: (readonly [McpVerdict, Explanation | undefined])[] = [];
+  for (const message of post.messages) {
     const call = message.kind === 'response' ? undefined : itemCallOf(request, message);
-    const verdict = unlessChecked(judged(message, naming, rules, call), caller);
+    const owners: OwnItem[] = [];
+    const ruled = judged(message, naming, { rules, call, owners });
+    const verdict = await unlessLater(ruled, { caller, call, owners });
     const { kind, target, name } = verdict;
     const known = kind !== undefined && target !== undefined && name !== undefined && call !== undefined;
-    return [verdict, known ? explain({ kind, target, name }, call) : undefined];
-  });
+    verdicts.push([verdict, known ? explain({ kind, target, name }, call) : undefined]);
+  }
+  return verdicts;
 }
 
-/** A service outside decides about a request that the rules allow. */
-function unlessChecked(verdict: McpVerdict, { checksOf }: Caller): McpVerdict {
-  if (verdict.verdict !== 'forwarded' || checksOf === undefined) return verdict;
-  if (checksOf(verdict.method).request.length === 0) return verdict;
-  return { ...verdict, verdict: 'not evaluated', because: 'mcpGuardrails asks its processors' };
+interface Later {
+  readonly caller: Caller;
+  readonly call: ItemCall | undefined;
+  /** The targets that may own the item. */
+  readonly owners: readonly OwnItem[];
 }
 
-function judged(
-  message: Envelope,
-  naming: Naming,
-  rules: ItemRules | undefined,
-  call: ItemCall | undefined,
-): McpVerdict {
-  if (message.kind === 'response') return { method: 'response', verdict: 'not evaluated' };
+/** Services outside and counters decide about a request that the rules allow. */
+async function unlessLater(verdict: McpVerdict, { caller, call, owners }: Later): Promise<McpVerdict> {
+  if (verdict.verdict === 'refused' || call === undefined) return verdict;
+  const open: string[] = [];
+  if ((caller.checksOf?.(verdict.method).request.length ?? 0) > 0)
+    open.push('mcpGuardrails asks its processors');
+  const { kind } = verdict;
+  if (kind !== undefined)
+    for (const owner of owners) {
+      const counted = await countedBy(caller, { kind, ...owner }, call);
+      if (counted !== undefined && !open.includes(counted)) open.push(counted);
+    }
+  if (open.length === 0 || verdict.verdict === 'not evaluated') return verdict;
+  return { ...verdict, verdict: 'not evaluated', because: open.join('; ') };
+}
+
+/** Nothing is counted for a request that is explained. @returns the reason why a counter was not asked */
+async function countedBy({ count }: Caller, item: McpItem, call: ItemCall): Promise<string | undefined> {
+  try {
+    await count?.(item, call);
+    return undefined;
+  } catch (error) {
+    if (error instanceof NotEvaluated) return error.message;
+    throw error;
+  }
+}
+
+interface Judging {
+  readonly rules: ItemRules | undefined;
+  readonly call: ItemCall | undefined;
+  /** Gets the targets that may own the item. */
+  readonly owners: OwnItem[];
+}
+
+function judged(message: Envelope, naming: Naming, { rules, call, owners }: Judging): McpVerdict {
+  if (message.kind === 'response')
+    return { method: 'response', verdict: 'not evaluated', because: 'the session knows its request' };
   const method = message.method.slice(0, maxShown);
   const item = itemOf(message);
   if (item === undefined) return { method, verdict: 'forwarded' };
@@ -69,9 +103,10 @@ function judged(
       : refused({ method }, invalid(faults[item]));
   const about = { method, kind: item.kind, item: item.name.slice(0, maxShown) };
   const found = naming.ownItem(item.kind, item.name);
-  if (found === undefined) return refused(about, unknownItemError(item), { rule: 'no target has the name' });
-  const owners =
-    'target' in found ? [found] : found.candidates.map((target) => ownName(naming, item, target));
+  if (found === undefined) return unknown(about, unknownItemError(item));
+  owners.push(
+    ...('target' in found ? [found] : found.candidates.map((target) => ownName(naming, item, target))),
+  );
   const verdicts = owners.map((owner) => judgedBy(owner, { item, call }, about, rules));
   const [first] = verdicts;
   if (first !== undefined && verdicts.length === 1) return first;
@@ -102,6 +137,12 @@ function judgedBy(
   const by = rules?.refusalOf({ kind, target, name, template }, call);
   return by === undefined ? { ...place, verdict: 'forwarded' } : refused(place, unknownItemError(item), by);
 }
+
+/** No rule refuses the item: the configuration has no target for its name. */
+const unknown = (about: Omit<McpVerdict, 'verdict'>, error: GatewayError): McpVerdict => {
+  const verdict = refused(about, error);
+  return { ...verdict, because: `${verdict.because ?? ''}; no target has the name` };
+};
 
 const refused = (about: Omit<McpVerdict, 'verdict'>, error: unknown, by?: ItemRefusal): McpVerdict => {
   const known = asGatewayError(error);

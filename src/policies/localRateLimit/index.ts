@@ -15,8 +15,10 @@ export const localRateLimit: Policy<LocalRateLimitSettings> = {
     const numbered = limits.map((limit, index): Numbered => ({ limit, index, name: limitName(limit) }));
     const ofCalls = numbered.filter(({ limit }) => countsCalls(limit));
     const ofRequests = numbered.filter((one) => !ofCalls.includes(one));
-    const requests = ofRequests.length === 0 ? undefined : countRequests(ofRequests, counter, place);
-    const calls = ofCalls.map((one) => countCalls(one, counter, place));
+    const counted = `it counts: ${numbered.map(({ name }) => name).join('; ')}`;
+    const requests =
+      ofRequests.length === 0 ? undefined : countRequests(ofRequests, counter, { place, counted });
+    const calls = ofCalls.map((one) => countCalls(one, counter, { place, counted }));
     return {
       ...(requests && { onRequest: requests.onRequest }),
       ...(calls.length > 0 && {
@@ -43,7 +45,7 @@ interface Numbered {
 function countRequests(
   numbered: readonly Numbered[],
   counter: TokenStore,
-  place: string,
+  { place, counted }: { readonly place: string; readonly counted: string },
 ): { readonly onRequest: Required<Steps>['onRequest']; readonly close: () => void } {
   const limits = numbered.map(({ limit }) => limit);
   const keys = keysOf(limits);
@@ -52,8 +54,7 @@ function countRequests(
     tell(exchange, state, numbered[state.limit ?? 0]);
   return {
     onRequest(exchange) {
-      if (exchange.trial !== undefined)
-        throw new NotEvaluated(`it counts: ${numbered.map(({ name }) => name).join('; ')}`);
+      if (exchange.trial !== undefined) throw new NotEvaluated(counted);
       const state = draws.draw(keys(exchange));
       if (!(state instanceof Promise)) return tellOf(exchange, state);
       return state.then((told) => tellOf(exchange, told));
@@ -66,7 +67,7 @@ function countRequests(
 function countCalls(
   numbered: Numbered,
   counter: TokenStore,
-  place: string,
+  { place, counted }: { readonly place: string; readonly counted: string },
 ): {
   readonly count: (exchange: Exchange, item: McpItem, call: ItemCall) => Promise<void>;
   readonly close: () => void;
@@ -77,7 +78,9 @@ function countCalls(
   return {
     async count(exchange, item, call) {
       const key = keyOf(exchange, item, call);
-      if (key !== undefined) tell(exchange, await draws.draw([key]), numbered);
+      if (key === undefined) return;
+      if (exchange.trial !== undefined) throw new NotEvaluated(counted);
+      tell(exchange, await draws.draw([key]), numbered);
     },
     close: () => draws.close(),
   };

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { callKeyOf, keyText, type CallKey } from '../attributes/callKey.ts';
 import { budgetHolderOf } from '../attributes/budgetHolder.ts';
 import type { Policy } from '../policy.ts';
@@ -19,6 +19,7 @@ export const mcpBudgets: Policy<McpBudgetsSettings> = {
       index,
       rule: `${String(budget.maxConcurrentCalls)} calls at a time, ${budget.key === undefined ? 'each caller' : `key ${budget.key}`}`,
     }));
+    const counted = `it counts: ${all.map(({ rule }) => rule).join('; ')}`;
     return {
       countMcpCall(exchange, item, call) {
         const entered: (() => void)[] = [];
@@ -28,6 +29,7 @@ export const mcpBudgets: Policy<McpBudgetsSettings> = {
         for (const { keyOf: find, most, name, index, rule } of all) {
           const key = find(exchange, item, call);
           if (key === undefined) continue;
+          if (exchange.trial !== undefined) throw new NotEvaluated(counted);
           const end = callsInProgress.enter(name, key, most);
           if (end === undefined) {
             leave();

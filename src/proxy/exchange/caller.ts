@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { Caller, ItemCall, ItemRefusal, McpItem, RulesBasis } from '../../mcp/index.ts';
+import { NotEvaluated } from '../../errors.ts';
+import type { Caller, ItemCall, ItemRefusal, McpCheck, McpItem, RulesBasis } from '../../mcp/index.ts';
 import { budgetHolderOf, expressionWork } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 import type { Step } from './step.ts';
-import { decisionOf } from './steps.ts';
+import { decisionOf, originOf, skipped } from './steps.ts';
 import { ExchangeAudit } from './requestAudit.ts';
 
 /** The owner of the session, the items that the route's rules allow, and the time until the access ends. */
@@ -35,6 +36,13 @@ export function callerOf(exchange: LiveExchange): Caller {
 
 /** A stream of news goes on for hours: each of its items is judged on a budget of its own. */
 function refusalOf(exchange: LiveExchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined {
+  const refusal = refusalByRules(exchange, item, call);
+  // A record explains the refusal with the arguments of the call.
+  if (refusal !== undefined && call !== undefined) exchange.refusedCall ??= { item, call };
+  return refusal;
+}
+
+function refusalByRules(exchange: LiveExchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined {
   if (exchange.method === 'GET') exchange.workLeft = expressionWork;
   let stepUp: ItemRefusal | undefined;
   for (const rule of exchange.route?.refuseMcpItem ?? []) {
@@ -47,11 +55,15 @@ function refusalOf(exchange: LiveExchange, item: McpItem, call?: ItemCall): Item
   return stepUp;
 }
 
-/** Counts one after the other; the first that refuses names its policy. */
+/**
+ * Counts one after the other; the first that refuses names its policy.
+ * @throws NotEvaluated where the request is explained
+ */
 const countOf =
   (exchange: LiveExchange, counters: readonly Step<'countMcpCall'>[]): NonNullable<Caller['count']> =>
   async (item, call) => {
     const ends: (() => void)[] = [];
+    const open: string[] = [];
     const end = (): void => {
       for (const one of ends) one();
     };
@@ -60,10 +72,15 @@ const countOf =
         const ended = await counter(exchange, item, call);
         if (ended !== undefined) ends.push(ended);
       } catch (error) {
+        if (skipped(exchange, counter, error)) {
+          open.push(originOf(counter)?.policy ?? '');
+          continue;
+        }
         end();
         exchange.decided(decisionOf(counter, error) ?? {});
         throw error;
       }
+    if (open.length > 0) throw new NotEvaluated(`counted by ${open.join(', ')}`);
     return ends.length === 0 ? undefined : end;
   };
 
@@ -73,10 +90,20 @@ function checksOf(exchange: LiveExchange): Pick<Caller, 'checksOf'> {
   if (onMcpRequest.length === 0 && onMcpResult.length === 0) return {};
   return {
     checksOf: (method) => ({
-      request: onMcpRequest.flatMap((step) => step(exchange, method)),
-      result: onMcpResult.flatMap((step) => step(exchange, method)),
+      request: onMcpRequest.flatMap((step) => noted(exchange, step, step(exchange, method))),
+      result: onMcpResult.flatMap((step) => noted(exchange, step, step(exchange, method))),
     }),
   };
+}
+
+/** A request that is explained asks no service. */
+function noted(
+  { trial }: LiveExchange,
+  step: Step<'onMcpRequest' | 'onMcpResult'>,
+  checks: readonly McpCheck[],
+): readonly McpCheck[] {
+  if (checks.length > 0) trial?.notes.set(step, { what: 'it asks its processors', skipped: true });
+  return checks;
 }
 
 /** Stands for all callers without a token. */

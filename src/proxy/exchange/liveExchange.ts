@@ -30,7 +30,7 @@ import {
   type Passage,
   type Trial,
 } from '../../policies/index.ts';
-import { namedItem, type McpItem, type ToolNames } from '../../mcp/index.ts';
+import { namedItem, type ItemCall, type McpItem, type ToolNames } from '../../mcp/index.ts';
 import type { HttpListener, Limits, ProcessSettings, Route } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
@@ -271,6 +271,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   extra: Record<string, string | number> | undefined;
   /** The MCP item that the request names, as its server calls it. */
   item: McpItem | undefined;
+  /** The first call that the rules have refused. */
+  refusedCall: { readonly item: McpItem; readonly call: ItemCall } | undefined;
   /** The head of the response, where the snapshot keeps it. */
   responseLines: readonly HeaderLine[] | undefined;
   /** Fields of the access log line that expressions have computed. */

@@ -78,7 +78,7 @@ export function runSteps(
 }
 
 /** A request that is explained goes on behind a step that would leave something behind. */
-function skipped({ trial }: LiveExchange, step: Step<StepName>, error: unknown): boolean {
+export function skipped({ trial }: LiveExchange, step: Step<StepName>, error: unknown): boolean {
   if (trial === undefined || !(error instanceof NotEvaluated)) return false;
   trial.notes.set(step, { what: error.message, skipped: true });
   return true;

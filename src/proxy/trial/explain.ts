@@ -1,6 +1,6 @@
 import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
 import { Head, parseAuthority, parseRequest, readTarget, refusal, COMPLETE } from '../../http/index.ts';
-import { judgeMessages, namedItem } from '../../mcp/index.ts';
+import { judgeMessages, namedItem, type McpVerdict } from '../../mcp/index.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { tryExpression, tryOnRecord, type TriedExpression } from '../../policies/index.ts';
@@ -98,6 +98,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
   const listener = bind.secure ? snapshot.bind(bind.key, true)?.find(host) : undefined;
   const ended = Promise.withResolvers<void>();
   let decision: Decision | undefined;
+  let mcp: readonly ExplainedMessage[] | undefined;
   const port: ExchangePort = {
     key: bind.key,
     inner: false,
@@ -111,7 +112,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
     tooMuch: () => undefined,
     keepLongLived: () => () => undefined,
     observe: (exchange) => {
-      decision = decisionOf(exchange);
+      decision = decisionOf(exchange, mcp);
     },
     // Nothing is counted, and the decision has the reason.
     expressionFailed: undefined,
@@ -136,7 +137,6 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
   if (head.chunked) exchange.body.startChunked();
   else exchange.body.startLength(Math.max(0, head.contentLength));
   exchange.payload = Buffer.from(message.body);
-  let mcp: readonly ExplainedMessage[] | undefined;
   exchange.judge = async () => {
     mcp = await judged(exchange, limits);
   };
@@ -233,8 +233,15 @@ function outcomeOf(
 ): DecisionOutcome {
   if (notEvaluated !== undefined) return { kind: 'not evaluated', reason: notEvaluated };
   if (!reachedBackend) return outcome;
+  const open = mcp.find(({ verdict }) => verdict === 'not evaluated');
+  const some = (kind: McpVerdict['verdict']): boolean => mcp.some(({ verdict }) => verdict === kind);
+  if (open !== undefined && !(some('refused') && some('forwarded')))
+    return {
+      kind: 'not evaluated',
+      ...(open.because === undefined ? {} : { reason: open.because }),
+    };
   const [first] = mcp;
-  if (first === undefined || mcp.some(({ verdict }) => verdict !== 'refused')) return { kind: 'forwarded' };
+  if (first === undefined || some('forwarded')) return { kind: 'forwarded' };
   const { policy, rule, place, because } = first;
   return {
     kind: 'refused',
