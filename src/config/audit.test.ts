@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { missingFiles } from './files.ts';
 import { loadText } from './load.ts';
 import { parseJsonPath } from './schema/jsonPath.ts';
 
@@ -53,6 +54,29 @@ test('config.audit refuses settings that contradict each other, by name', () => 
     problemsOf({ sink: { http: { url: 'ftp://a.test' } } }).join(),
     /expected an http or https address/,
   );
+});
+
+test('a file of the stream whose folder does not exist is found before the start', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-folder-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const keyFile = join(folder, 'key');
+  writeFileSync(keyFile, 'k'.repeat(32));
+  const missing = (below: string): string[] => {
+    const result = load({
+      sink: { file: { path: join(folder, below, 'a.jsonl') } },
+      chain: { key: { file: keyFile }, checkpoints: { file: join(folder, below, 'c.jsonl') } },
+    });
+    assert.ok(result.ok);
+    return missingFiles(result.named, {}).map(
+      ({ path, message }) => `${path}: ${message.replace(folder, '')}`,
+    );
+  };
+  assert.deepEqual(missing('.'), []);
+  assert.deepEqual(missing('none'), [
+    'config.audit.sink.file.path: /none/a.jsonl: its folder does not exist',
+    'config.audit.chain.checkpoints.file: /none/c.jsonl: its folder does not exist',
+  ]);
+  assert.match(missing('key').join(), /its folder is no folder/);
 });
 
 test('paths name members, elements, wildcards and any depth', () => {

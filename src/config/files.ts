@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, isAbsolute, join, resolve } from 'node:path';
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { readRegularFile } from '../files/index.ts';
 import type { Place } from '../model/index.ts';
 import { eachNamedFile, type FileMark } from '../schema/index.ts';
@@ -69,10 +69,13 @@ function whyMissing(named: NamedFile, env: Environment): string | undefined {
     return isThere(named, env) ? undefined : 'there is no such program, or it may not be run';
   try {
     if (named.kind === 'file') readRegularFile(named.name);
-    else if (!statSync(named.name).isDirectory()) return 'is no folder';
+    else if (named.kind === 'output') {
+      if (!statSync(dirname(named.name)).isDirectory()) return 'its folder is no folder';
+    } else if (!statSync(named.name).isDirectory()) return 'is no folder';
     return undefined;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
+    if (named.kind === 'output') return code === 'ENOENT' ? 'its folder does not exist' : message;
     return code === 'ENOENT' ? 'there is no such file' : message;
   }
 }

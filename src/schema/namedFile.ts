@@ -3,8 +3,8 @@ import { eachMarkedField, type FieldPath } from './walk.ts';
 
 /** The kind of file that a field of the configuration names. Everything that looks at such files derives from these marks. */
 export interface FileMark {
-  /** `command`: a program that is found along PATH. */
-  readonly kind: 'file' | 'folder' | 'command';
+  /** `command`: a program that is found along PATH. `output`: a file that the gateway makes in a folder that exists. */
+  readonly kind: 'file' | 'folder' | 'command' | 'output';
   /** Tells whether a value names a file, where it may also be the text itself. */
   readonly names: (value: string) => boolean;
 }

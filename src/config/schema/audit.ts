@@ -11,7 +11,7 @@ import {
 } from '../../schema/index.ts';
 import { parseJsonPath } from './jsonPath.ts';
 
-const path = (what: string) => z.string().min(1).max(4_096).describe(what);
+const path = (what: string) => namesFile(z.string().min(1).max(4_096).describe(what), 'output');
 
 /** http is for collectors beside the gateway; a secret in the URL would stand in logs. */
 function parseUrl(text: string): string | undefined {
