@@ -65,6 +65,32 @@ test('the variable that the session key comes from is named, so that no child in
   assert.deepEqual(loaded('binds: []').secrets.variables, []);
 });
 
+test('levels of modules are accepted, and a warning says that they have no effect', () => {
+  const level = (written: string) => loaded(`config: {adminAddr: off, logging: {level: ${written}}}\nbinds: []`);
+  const warned = 'levels of single modules have no effect: all messages from';
+  for (const [written, expected] of [
+    ['"info,agent_core=trace"', 'info'],
+    ['"agent_core=trace, warn"', 'warn'],
+    ['[trace, "a=error", "b=off"]', 'debug'],
+    ['agent_core=trace', 'info'],
+  ] as const) {
+    const { model, warnings } = level(written);
+    assert.equal(model.process.fixed.logLevel, expected, written);
+    const messages = warnings.flatMap(({ path, message }) =>
+      path === 'config.logging.level' ? [message] : [],
+    );
+    assert.deepEqual(messages, [`${warned} ${expected} on are logged`], written);
+  }
+  const none = level('trace').warnings.filter(({ path }) => path === 'config.logging.level');
+  assert.deepEqual(none, []);
+  for (const written of ['loud', '"info,debug"', '"info,a=loud"', '[]', '"=debug"', '"info,"'])
+    assert.match(
+      problemsOf(`config: {logging: {level: ${written}}}\nbinds: []`).join(),
+      /logging\.level: expected debug, info, warn, error or trace/,
+      written,
+    );
+});
+
 test('a wrong value that came from a variable is never shown', () => {
   const text =
     'config: {session: {key: "$KEY"}, logging: {level: $KEY, format: $KEY}, adminAddr: $KEY}\nbinds: $KEY';

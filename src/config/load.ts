@@ -6,11 +6,12 @@ import { buildModel } from './build/model.ts';
 import { missingCommands, namedFiles, type NamedFile } from './files.ts';
 import { isLiteral } from './literals.ts';
 import { readOverrides } from './overrides.ts';
-import { formatPath, type Path } from './path.ts';
+import { formatPath, valueAt, type Path } from './path.ts';
 import { compareProblems, type Problem } from './problem.ts';
 import { checkReferences } from './references.ts';
 import { reporter } from './report.ts';
 import { concealer, secretsOf, type Secrets } from './secrets.ts';
+import { namesModules } from './schema/accessLog.ts';
 import { readTree, type Tree } from './tree.ts';
 import { validate } from './validate.ts';
 import type { Environment } from './variables.ts';
@@ -88,7 +89,12 @@ function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
   }
   const placeOf = (path: Path): Place => ({ file, ...tree.place(path, 'value'), path: formatPath(path) });
   const named = namedFiles(value, placeOf);
-  const places = { top: placeOf([]), admin: placeOf(['config', 'adminAddr']) };
+  const levelPath = ['config', 'logging', 'level'];
+  const places = {
+    top: placeOf([]),
+    admin: placeOf(['config', 'adminAddr']),
+    ...(namesModules(valueAt(value, levelPath)) && { moduleLevels: placeOf(levelPath) }),
+  };
   return {
     ok: true,
     model,

@@ -29,7 +29,7 @@ import type { Problem } from './problem.ts';
  */
 export function warningsOf(
   model: Model,
-  places: { readonly top: Place; readonly admin: Place },
+  places: { readonly top: Place; readonly admin: Place; readonly moduleLevels?: Place },
   routes: readonly (Route | TcpRoute)[],
 ): Problem[] {
   const warnings: Problem[] = [];
@@ -40,6 +40,11 @@ export function warningsOf(
 
   if (model.binds.length === 0)
     warn(places.top, 'nothing is served', 'add `binds`, or `gateways` with `routes` or `mcp`');
+  if (places.moduleLevels !== undefined)
+    warn(
+      places.moduleLevels,
+      `levels of single modules have no effect: all messages from ${model.process.fixed.logLevel} on are logged`,
+    );
   if (isExposed(model.process.fixed.admin))
     warn(
       places.admin,

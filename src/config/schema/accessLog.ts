@@ -1,23 +1,43 @@
 import { z } from 'zod';
-import { accessFieldNames, logLevels } from '../../model/index.ts';
+import { accessFieldNames, defaults, logLevels } from '../../model/index.ts';
 import { endedCondition, endedFields } from '../../policies/facts.ts';
 import { choice, fields } from '../../schema/index.ts';
 import { collectorByUrl, withCollector } from './otlp.ts';
 
 const logLevel = z.union([z.string(), z.array(z.string())]).transform((given, context) => {
-  // Existing files know a finer level than ours; debug is the finest there is.
-  const level = given === 'trace' ? 'debug' : given;
-  const found = logLevels.find((known) => known === level);
-  if (found !== undefined) return found;
-  const perModule = Array.isArray(given) || /[=,]/.test(given);
+  const { general, ofModules } = levelsIn(given);
+  const known = [...general, ...ofModules.filter((level) => level !== 'off')].map(levelOf);
+  const [level = defaults.fixed.logLevel] = general.map(levelOf);
+  if (general.length <= 1 && general.length + ofModules.length > 0 && !known.includes(undefined)) return level;
   context.addIssue({
     code: 'custom',
-    message: perModule
-      ? 'levels for single modules are known, but not built yet in this version'
-      : `expected ${logLevels.join(', ')} or trace`,
+    message: `expected ${logLevels.join(', ')} or trace, with levels of modules behind it (info,module=debug)`,
   });
   return z.NEVER;
 });
+
+/** Existing files know a finer level than ours; debug is the finest there is. */
+const levelOf = (text: string): (typeof logLevels)[number] | undefined =>
+  logLevels.find((known) => known === (text === 'trace' ? 'debug' : text));
+
+/** The levels in a value of the field: that of the whole program, and those of single modules (`module=level`). */
+function levelsIn(given: string | readonly string[]): {
+  readonly general: readonly string[];
+  readonly ofModules: readonly string[];
+} {
+  const parts = (typeof given === 'string' ? [given] : given).flatMap((text) =>
+    text.split(',').map((part) => part.trim()),
+  );
+  return {
+    general: parts.filter((part) => !part.includes('=')),
+    ofModules: parts.flatMap((part) => /^[^=]+=(.*)$/.exec(part)?.[1] ?? (part.includes('=') ? [''] : [])),
+  };
+}
+
+/** Does a value of `config.logging.level` name levels of modules, which our log does not have? */
+export const namesModules = (given: unknown): boolean =>
+  (typeof given === 'string' || (Array.isArray(given) && given.every((each) => typeof each === 'string'))) &&
+  levelsIn(given).ofModules.length > 0;
 
 const accessFilter = endedCondition(
   'CEL condition: only requests for which it is true have a line in the access log.',
@@ -51,7 +71,11 @@ const records = 'the access log as log records';
 /** `config.logging`. */
 export const logging = fields(
   {
-    level: logLevel.optional().describe('The least important messages that are still logged.'),
+    level: logLevel
+      .optional()
+      .describe(
+        'The least important messages that are still logged. Levels of modules behind it (info,module=debug) have no effect.',
+      ),
     format: choice(['text', 'json']).optional().describe('Form of the log on standard error.'),
     accessLog: choice(['json', 'text', 'none'])
       .optional()
