@@ -246,6 +246,8 @@ export interface OperationStart {
   readonly arguments?: string | undefined;
   /** Bytes of the message. */
   readonly bytes: number;
+  /** The `traceparent` in the message. */
+  readonly traceparent?: string | undefined;
 }
 
 /** The end of an operation, as the answer to the client shows it. */

@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
+import { Collector } from '../../src/tracing/collector.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { AuditFolder, startAudited } from './audit.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
@@ -102,6 +103,47 @@ describe('lines of the audit stream', () => {
       ],
     );
     for (const token of [insider, 'forged']) assert.ok(!folder.text.includes(token));
+  });
+
+  test('lines name the trace of the message, of the client, or of the gateway', async (t) => {
+    const folder = new AuditFolder(t);
+    const [client, message] = ['0af7651916cd43dd8448eb211c80319c', '4bf92f3577b34da6a3ce929d0e0e4736'];
+    const traceparent = `00-${message}-b7ad6b7169203331-01`;
+    await using collector = await Collector.http();
+    {
+      await using gateway = await startAudited({
+        audit: { ...sinkOf(folder), required: true },
+        config: {
+          logging: { accessLog: 'json' },
+          tracing: { otlpEndpoint: collector.url, otlpProtocol: 'http', randomSampling: true },
+        },
+      });
+      const given = { name: '' };
+      const session = await openSession(gateway.url, undefined, {
+        fetch: (url, init) => {
+          const headers = new Headers(init?.headers);
+          if (given.name === 'client') headers.set('traceparent', `00-${client}-b7ad6b7169203331-01`);
+          headers.set('x-request-id', given.name);
+          return fetch(url, { ...init, headers });
+        },
+      });
+      given.name = 'own';
+      await session.call('echo');
+      given.name = 'client';
+      await session.call('echo');
+      await session.request('tools/call', { name: 'echo', arguments: {}, _meta: { traceparent } });
+      given.name = 'own';
+      await session.close();
+      const { traceId } = await gateway.accessLine('own');
+      const lines = folder.of('tools/call');
+      assert.deepEqual(
+        lines.map((line) => [line['mcp.phase'], line['trace.uid']]),
+        [traceId, client, message].flatMap((trace) => [
+          ['intent', trace],
+          ['outcome', trace],
+        ]),
+      );
+    }
   });
 
   test('tool errors, unknown methods, cancelled calls and lost servers have outcomes of their own', async (t) => {

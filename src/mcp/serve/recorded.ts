@@ -8,6 +8,7 @@ import { sendError } from '../messages/rpcError.ts';
 import { PostAudit, type RecordedRequest } from '../session/postAudit.ts';
 import type { ClientRequest } from './clientRequest.ts';
 import type { Post } from './readPost.ts';
+import { traceparentIn } from './tracedCall.ts';
 
 /** Characters of arguments that the stream reads; it names longer ones by their size. */
 const maxArguments = 65_536;
@@ -79,6 +80,7 @@ function operationOf(message: Envelope, showsArguments: boolean): OperationStart
     bytes: Buffer.byteLength(text),
     item,
     arguments: given,
+    traceparent: traceparentIn(message),
   };
 }
 

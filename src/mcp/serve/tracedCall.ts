@@ -14,8 +14,7 @@ const longest = 256;
 /** The facts about a call for its span. */
 export function tracedCall(request: Envelope, target: string, item: TaskItem | undefined): TracedCall {
   const { text, idSpan, method } = request;
-  const place = traceparentOf(request);
-  const parent = place === undefined ? undefined : stringValue(text, place);
+  const parent = traceparentIn(request);
   return { method: method.slice(0, 128), target, id: cut(text, idSpan).slice(0, 128), item, parent };
 }
 
@@ -35,6 +34,12 @@ export const tracedStats = (stats: Pick<CallStats, 'ended'>, span: CallSpan): Pi
     stats.ended(outcome, ms);
   },
 });
+
+/** The `traceparent` in a message. */
+export function traceparentIn(message: Envelope): string | undefined {
+  const place = traceparentOf(message);
+  return place === undefined ? undefined : stringValue(message.text, place);
+}
 
 function traceparentOf({ text, body }: Envelope) {
   const meta = memberOf(text, body, '_meta');

@@ -30,7 +30,14 @@ export class ExchangeAudit implements RequestAudit {
     return settled;
   }
 
-  begin({ operation, id, item, arguments: given, bytes }: OperationStart): OperationRecord | undefined {
+  begin({
+    operation,
+    id,
+    item,
+    arguments: given,
+    bytes,
+    traceparent,
+  }: OperationStart): OperationRecord | undefined {
     const { exchange, audit } = this;
     exchange.recorded = true;
     if (!audit.includes(operation)) return undefined;
@@ -44,6 +51,7 @@ export class ExchangeAudit implements RequestAudit {
         name: item?.name,
         arguments: given === undefined ? undefined : audit.argumentsOf?.(given),
         bytesIn: bytes,
+        traceId: traceIdOf(exchange, traceparent),
       }),
     );
     return {
@@ -61,7 +69,11 @@ export function recordRefusal(exchange: LiveExchange, audit: Audit): void {
   if (recorded || relayed || status < 400) return;
   if (route?.of?.backends.some(({ kind }) => kind === 'mcp') !== true) return;
   audit.record(
-    requestOf(exchange, audit, { time: exchange.startedAt, operation: refusedRequest }),
+    requestOf(exchange, audit, {
+      time: exchange.startedAt,
+      operation: refusedRequest,
+      traceId: traceIdOf(exchange),
+    }),
     endOfExchange(exchange, performance.now() - exchange.startedTick),
   );
 }
@@ -72,7 +84,6 @@ function requestOf(
   audit: Audit,
   operation: Omit<AuditedOperation, 'caller'>,
 ): AuditedOperation {
-  const header = exchange.head.get('traceparent');
   return {
     time: operation.time,
     operation: operation.operation,
@@ -83,10 +94,19 @@ function requestOf(
     bytesIn: operation.bytesIn,
     caller: callerOf(exchange, audit),
     requestId: exchange.id,
-    traceId: header === undefined ? undefined : parseTraceparent(header)?.traceId,
+    traceId: operation.traceId,
     listener: exchange.listener?.name,
     route: exchange.route?.name,
   };
+}
+
+/** The trace of an operation: that of its message, of its client, or the one that the gateway has begun for the request. */
+function traceIdOf({ head, span }: LiveExchange, traceparent?: string): string | undefined {
+  const own = traceparent === undefined ? undefined : parseTraceparent(traceparent);
+  if (own !== undefined) return own.traceId;
+  const header = head.get('traceparent');
+  const given = header === undefined ? undefined : parseTraceparent(header);
+  return given?.traceId ?? span?.server.place.traceId;
 }
 
 function callerOf(exchange: LiveExchange, { settings: { groupsClaim } }: Audit): AuditedCaller {
