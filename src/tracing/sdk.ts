@@ -1,13 +1,13 @@
-/** The libraries of OpenTelemetry. `tracing.ts` loads this file only where tracing is configured. */
+/** The libraries of OpenTelemetry for spans. `tracing.ts` loads this file only where tracing is configured. */
 
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api';
 import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from '@opentelemetry/otlp-transformer';
-import { AlwaysOnSampler, TracerProvider, type ReadableSpan } from '@opentelemetry/sdk-trace';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { TracingSettings } from '../model/index.ts';
 import { version } from '../version.ts';
-import { conventions, type SpanPlace, type Spans } from './contract.ts';
+import { conventions, type Spans } from './contract.ts';
 import { exporterFor, type Signal } from './exporter.ts';
 import { ExportQueue, type QueueTools } from './exportQueue.ts';
+import { RecordedSpan, type SpanSource } from './recordedSpan.ts';
 import { resourceOf } from './resource.ts';
 import { SpanGroups } from './spanGroups.ts';
 
@@ -20,9 +20,8 @@ const signal: Signal<ReadableSpan> = {
   serializer: ProtobufTraceSerializer,
   helper: TraceExporterMetricsHelper,
 };
-const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT } as const;
 
-/** Spans, with their exporter. */
+/** Spans, with their exporter. The SDK would only pass them on: sampling is decided before, and there is one exporter. */
 export async function startExporting(settings: TracingSettings, tools: QueueTools): Promise<Exporting> {
   const { log, metrics } = tools;
   const items = {
@@ -35,54 +34,18 @@ export async function startExporting(settings: TracingSettings, tools: QueueTool
     ),
   };
   const groups = new SpanGroups(new ExportQueue(await exporterFor(signal, settings), items, log));
-  const provider = new TracerProvider({
-    sampler: new AlwaysOnSampler(),
-    spanLimits: { attributeValueLengthLimit: 4_096, attributeCountLimit: 128 },
+  const source: SpanSource = {
     resource: resourceOf(settings.resources),
-    spanProcessors: [groups],
-  });
-  const tracer = provider.getTracer('portcullis', version(), {
-    schemaUrl: `https://opentelemetry.io/schemas/${conventions}`,
-  });
-  return {
-    begin({ name, kind, parent, link, startedAt, attributes, group }) {
-      const span = tracer.startSpan(
-        name,
-        {
-          kind: kinds[kind],
-          attributes: { ...attributes },
-          ...(startedAt !== undefined && { startTime: startedAt }),
-          ...(link && { links: [{ context: remote(link) }] }),
-        },
-        under(parent),
-      );
-      if (group !== undefined) groups.join(span, group);
-      const { traceId, spanId } = span.spanContext();
-      return {
-        place: { traceId, spanId },
-        traceparent: `00-${traceId}-${spanId}-01`,
-        set: (more) => void span.setAttributes({ ...more }),
-        rename: (other) => void span.updateName(other),
-        end: (error) => {
-          if (error !== undefined) {
-            span.setAttribute('error.type', error);
-            span.setStatus({ code: SpanStatusCode.ERROR });
-          }
-          span.end();
-        },
-      };
+    instrumentationScope: {
+      name: 'portcullis',
+      version: version(),
+      schemaUrl: `https://opentelemetry.io/schemas/${conventions}`,
     },
+    take: (span, group) => groups.take(span, group),
+  };
+  return {
+    begin: (start) => new RecordedSpan(start, source),
     group: () => groups.open(),
     close: () => groups.shutdown(),
   };
 }
-
-const remote = ({ traceId, spanId }: SpanPlace) => ({
-  traceId,
-  spanId,
-  traceFlags: TraceFlags.SAMPLED,
-  isRemote: true,
-});
-
-const under = (parent: SpanPlace | undefined): Context =>
-  parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote(parent));

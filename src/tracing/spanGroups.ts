@@ -1,4 +1,4 @@
-import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { SpanGroup } from './contract.ts';
 import type { ExportQueue } from './exportQueue.ts';
 
@@ -6,35 +6,20 @@ import type { ExportQueue } from './exportQueue.ts';
 const maxHeld = 512;
 
 /** Ended spans on their way to the queue: at once, or with the decision about their group. */
-export class SpanGroups implements SpanProcessor {
+export class SpanGroups {
   private readonly queue: ExportQueue<ReadableSpan>;
-  private readonly groups = new WeakMap<object, HeldSpans>();
 
   constructor(queue: ExportQueue<ReadableSpan>) {
     this.queue = queue;
   }
 
-  open(): HeldSpans {
+  open(): SpanGroup {
     return new HeldSpans(this.queue);
   }
 
-  /** The span belongs to a group. */
-  join(span: object, group: SpanGroup): void {
-    if (group instanceof HeldSpans) this.groups.set(span, group);
-  }
-
-  onStart(): void {
-    // Spans are of interest when they have ended.
-  }
-
-  onEnd(span: ReadableSpan): void {
-    const group = this.groups.get(span);
-    if (group === undefined) this.queue.add(span);
-    else group.add(span);
-  }
-
-  forceFlush(): Promise<void> {
-    return this.shutdown();
+  take(span: ReadableSpan, group: SpanGroup | undefined): void {
+    if (group instanceof HeldSpans) group.add(span);
+    else this.queue.add(span);
   }
 
   shutdown(): Promise<void> {

@@ -67,14 +67,17 @@ export class RequestTracing implements ExchangeTracing {
     const { span } = exchange;
     if (span === undefined) return;
     span.upstream?.end('_OTHER');
+    const { address, port } = placeOf(name);
     span.upstream = this.spans.begin({
       name: methodName(exchange.method),
       kind: 'client',
       parent: span.server.place,
       group: this.groupOf(exchange),
       attributes: this.shown({
-        ...methodOf(exchange.method),
-        ...placeOf(name),
+        'http.request.method': methodOf(exchange.method),
+        'http.request.method_original': originalOf(exchange.method),
+        'server.address': address,
+        'server.port': port,
         'url.full': `${tls === undefined ? 'http' : 'https'}://${name}${pathOf(exchange.forwardTarget)}`,
       }),
     });
@@ -101,12 +104,10 @@ export class RequestTracing implements ExchangeTracing {
         'mcp.method.name': method,
         'jsonrpc.request.id': id,
         'portcullis.mcp.target': target,
-        ...(item?.kind === 'tool' && {
-          'gen_ai.tool.name': item.name,
-          'gen_ai.operation.name': 'execute_tool',
-        }),
-        ...(item?.kind === 'prompt' && { 'gen_ai.prompt.name': item.name }),
-        ...(item?.kind === 'resource' && { 'mcp.resource.uri': item.name }),
+        'gen_ai.tool.name': item?.kind === 'tool' ? item.name : undefined,
+        'gen_ai.operation.name': item?.kind === 'tool' ? 'execute_tool' : undefined,
+        'gen_ai.prompt.name': item?.kind === 'prompt' ? item.name : undefined,
+        'mcp.resource.uri': item?.kind === 'resource' ? item.name : undefined,
       }),
     });
     return { traceparent: span.traceparent, end: (error) => span.end(error) };
@@ -127,7 +128,7 @@ export class RequestTracing implements ExchangeTracing {
   private endSpans(
     exchange: LiveExchange,
     { server, upstream }: RequestSpan,
-    added: ComputedFields = {},
+    added: ComputedFields | undefined,
   ): void {
     const { status, upstreamMs, error } = exchange;
     const route = exchange.rule && patternOf(exchange.rule);
@@ -147,7 +148,7 @@ export class RequestTracing implements ExchangeTracing {
       }),
     );
     if (route !== undefined) server.rename(`${methodName(exchange.method)} ${route}`);
-    server.set(attributesOf(added));
+    if (added !== undefined) server.set(attributesOf(added));
     server.end(status === 0 ? (error ?? 'client_left') : failure(status, 500));
   }
 
@@ -167,7 +168,8 @@ export class RequestTracing implements ExchangeTracing {
       group: this.groupOf(exchange),
       startedAt: exchange.startedAt,
       attributes: this.shown({
-        ...methodOf(method),
+        'http.request.method': methodOf(method),
+        'http.request.method_original': originalOf(method),
         'url.scheme': scheme,
         'url.path': path,
         'server.address': host,
@@ -221,17 +223,15 @@ const remoteOf = (exchange: LiveExchange) => {
 /** Methods of clients are no names of spans: there could be any number of them. */
 const methodName = (method: string): string => (methods.has(method) ? method : 'HTTP');
 
-const methodOf = (method: string): SpanAttributes =>
-  methods.has(method)
-    ? { 'http.request.method': method }
-    : { 'http.request.method': '_OTHER', 'http.request.method_original': method };
+const methodOf = (method: string): string => (methods.has(method) ? method : '_OTHER');
+const originalOf = (method: string): string | undefined => (methods.has(method) ? undefined : method);
 
-function placeOf(backend: string): SpanAttributes {
+function placeOf(backend: string): { readonly address: string; readonly port: number | undefined } {
   const colon = backend.lastIndexOf(':');
   const port = Number(backend.slice(colon + 1));
   return colon < 0 || !Number.isInteger(port)
-    ? { 'server.address': backend }
-    : { 'server.address': backend.slice(0, colon), 'server.port': port };
+    ? { address: backend, port: undefined }
+    : { address: backend.slice(0, colon), port };
 }
 
 const failure = (status: number, from: number): string | undefined =>
