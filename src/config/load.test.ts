@@ -66,7 +66,8 @@ test('the variable that the session key comes from is named, so that no child in
 });
 
 test('levels of modules are accepted, and a warning says that they have no effect', () => {
-  const level = (written: string) => loaded(`config: {adminAddr: off, logging: {level: ${written}}}\nbinds: []`);
+  const level = (written: string) =>
+    loaded(`config: {adminAddr: off, logging: {level: ${written}}}\nbinds: []`);
   const warned = 'levels of single modules have no effect: all messages from';
   for (const [written, expected] of [
     ['"info,agent_core=trace"', 'info'],

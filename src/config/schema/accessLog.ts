@@ -8,7 +8,8 @@ const logLevel = z.union([z.string(), z.array(z.string())]).transform((given, co
   const { general, ofModules } = levelsIn(given);
   const known = [...general, ...ofModules.filter((level) => level !== 'off')].map(levelOf);
   const [level = defaults.fixed.logLevel] = general.map(levelOf);
-  if (general.length <= 1 && general.length + ofModules.length > 0 && !known.includes(undefined)) return level;
+  if (general.length <= 1 && general.length + ofModules.length > 0 && !known.includes(undefined))
+    return level;
   context.addIssue({
     code: 'custom',
     message: `expected ${logLevels.join(', ')} or trace, with levels of modules behind it (info,module=debug)`,
