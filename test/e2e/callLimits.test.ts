@@ -72,7 +72,7 @@ for (const workers of ['1', '2'])
       .find((one) => one.includes(' 429 '));
     assert.match(line ?? '', /policy=localRateLimit/);
     assert.match(line ?? '', /rule="2 at once[^"]*, key jwt\.sub/);
-    assert.match(line ?? '', /place=\S*localRateLimit\[0\]/);
+    assert.match(line ?? '', /place=binds(?!\S*binds)\S*localRateLimit\[0\]/);
     for (const session of [alice, again, bob]) await session.close();
   });
 

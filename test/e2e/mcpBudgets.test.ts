@@ -70,6 +70,6 @@ test('a user has one export in progress at a time, in all sessions together, and
     .split('\n')
     .find((one) => one.includes(' 429 '));
   assert.match(line ?? '', /policy=mcpBudgets/);
-  assert.match(line ?? '', /place=\S*mcpBudgets\[1\]/);
+  assert.match(line ?? '', /place=binds(?!\S*binds)\S*mcpBudgets\[1\]/);
   for (const session of [alice, again, bob]) await session.close();
 });

@@ -49,10 +49,16 @@ function refusalByRules(exchange: LiveExchange, item: McpItem, call?: ItemCall):
     const refusal = rule(exchange, item, call);
     if (refusal === undefined) continue;
     // More scopes are of no use for an item that another policy hides.
-    if (refusal.stepUp === undefined) return refusal;
-    stepUp ??= refusal;
+    if (refusal.stepUp === undefined) return placedBy(rule, refusal);
+    stepUp ??= placedBy(rule, refusal);
   }
   return stepUp;
+}
+
+/** A route and its backend may have the same policy: only the step tells which of them refuses. */
+function placedBy(step: Step<'refuseMcpItem'>, refusal: ItemRefusal): ItemRefusal {
+  const origin = originOf(step);
+  return origin === undefined ? refusal : { ...refusal, place: `${origin.place}${refusal.place ?? ''}` };
 }
 
 /**

@@ -427,8 +427,9 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     this.connection.port.expressionFailed?.(this.placed(by), reason);
   }
 
-  /** Completes a decision that was made outside of the steps of its policy. */
+  /** Completes a decision that was made outside of the steps of its policy. A place below a policy begins with a dot. */
   private placed(by: DecidedBy): DecidedBy {
+    if (by.place !== undefined && by.place !== '' && !by.place.startsWith('.')) return by;
     const { listener, route } = this;
     const uses = [...(route?.of?.policies ?? []), ...(listener?.policies ?? [])];
     const use = uses.find(({ name }) => name === by.policy);
