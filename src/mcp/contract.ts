@@ -63,6 +63,10 @@ export interface McpVerdict {
   readonly place?: string;
   /** The code of the JSON-RPC error. */
   readonly errorCode?: number;
+  /** The HTTP status of a refusal; absent where the refusal has the status of a response. */
+  readonly status?: number;
+  /** The failure that the access log names for such a refusal. */
+  readonly error?: string;
 }
 
 /** The reason why a caller may not use an item. */
@@ -71,7 +75,7 @@ export interface ItemRefusal {
   readonly policy?: string;
   /** The name of the rule, or else its effect and expression; or the setting of the backend. For the log only. */
   readonly rule: string;
-  /** The place of the rule below its policy, such as `.rules[0]`. */
+  /** The place of the rule: below its policy, such as `.rules[0]`, or in the configuration. */
   readonly place?: string;
   /** The reason why no rule can judge the arguments of the call. */
   readonly fault?: string;

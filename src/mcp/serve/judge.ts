@@ -1,18 +1,21 @@
-import { asGatewayError, GatewayError, NotEvaluated } from '../../errors.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
 import type { Limits, McpBackend } from '../../model/index.ts';
 import type { Caller, ItemCall, ItemRefusal, McpItem, McpVerdict } from '../contract.ts';
 import { maxShown, unknownItemError } from '../items/itemFilters.ts';
 import { ItemRules } from '../items/itemRules.ts';
-import { itemOf, type NamedItem } from '../items/items.ts';
+import { refusalError } from '../items/itemRefusal.ts';
+import { completedBy, itemOf, listShape, type NamedItem } from '../items/items.ts';
 import { namingOf, type Naming, type OwnItem } from '../items/naming.ts';
 import type { Envelope } from '../json/envelope.ts';
 import { isJson, readAccept } from '../messages/accept.ts';
+import { clientRequests } from '../messages/mcpMethods.ts';
 import { rpcCodeOf } from '../messages/rpcError.ts';
 import { itemCallOf } from './itemCall.ts';
 import { originAllowed } from './origin.ts';
 import { readPost } from './readPost.ts';
 import { faults, invalid } from './refusal.ts';
+import { progressToken } from './targetRequest.ts';
 
 /**
  * Judges the messages of a POST as far as the configuration alone tells: names, views and rules. No session is looked
@@ -37,17 +40,26 @@ export async function judgeMessages<Explanation>(
   const post = await readPost(body, { maxDepth: limits.maxJsonDepth, maxNodes: limits.maxJsonNodes });
   const naming = namingOf(settings);
   const rules = ItemRules.of(caller, naming.view);
+  const basis: Basis = { naming, rules, isBatch: post.batch };
   const verdicts: (readonly [McpVerdict, Explanation | undefined])[] = [];
   for (const message of post.messages) {
     const call = message.kind === 'response' ? undefined : itemCallOf(request, message);
     const owners: OwnItem[] = [];
-    const ruled = judged(message, naming, { rules, call, owners });
+    const ruled = judged(message, basis, { call, owners });
     const verdict = await unlessLater(ruled, { caller, call, owners });
     const { kind, target, name } = verdict;
     const known = kind !== undefined && target !== undefined && name !== undefined && call !== undefined;
     verdicts.push([verdict, known ? explain({ kind, target, name }, call) : undefined]);
   }
   return verdicts;
+}
+
+/** The parts of the configuration that judge every message of a request. */
+interface Basis {
+  readonly naming: Naming;
+  readonly rules: ItemRules | undefined;
+  /** The request has a list of messages, so no message of it has an HTTP status of its own. */
+  readonly isBatch: boolean;
 }
 
 interface Later {
@@ -84,30 +96,36 @@ async function countedBy({ count }: Caller, item: McpItem, call: ItemCall): Prom
   }
 }
 
+/** One message. */
 interface Judging {
-  readonly rules: ItemRules | undefined;
   readonly call: ItemCall | undefined;
   /** Gets the targets that may own the item. */
   readonly owners: OwnItem[];
 }
 
-function judged(message: Envelope, naming: Naming, { rules, call, owners }: Judging): McpVerdict {
+function judged(message: Envelope, basis: Basis, { call, owners }: Judging): McpVerdict {
   if (message.kind === 'response')
     return { method: 'response', verdict: 'not evaluated', because: 'the session knows its request' };
+  const { naming, rules } = basis;
   const method = message.method.slice(0, maxShown);
   const item = itemOf(message);
-  if (item === undefined) return { method, verdict: 'forwarded' };
   if (typeof item === 'string')
-    return item === 'unnamed' && rules === undefined
+    return item === 'unnamed' && rules === undefined && !naming.federated
       ? { method, verdict: 'forwarded' }
       : refused({ method }, invalid(faults[item]));
+  const token = progressToken(message);
+  if (typeof token === 'string') return refused({ method }, invalid(faults[token]));
+  if (item === undefined)
+    return message.kind === 'request' && !isServed(message.method, basis)
+      ? refused({ method }, new GatewayError('mcp_unknown_method'))
+      : { method, verdict: 'forwarded' };
   const about = { method, kind: item.kind, item: item.name.slice(0, maxShown) };
   const found = naming.ownItem(item.kind, item.name);
   if (found === undefined) return unknown(about, unknownItemError(item));
   owners.push(
     ...('target' in found ? [found] : found.candidates.map((target) => ownName(naming, item, target))),
   );
-  const verdicts = owners.map((owner) => judgedBy(owner, { item, call }, about, rules));
+  const verdicts = owners.map((owner) => judgedBy(owner, { message, item, call }, about, basis));
   const [first] = verdicts;
   if (first !== undefined && verdicts.length === 1) return first;
   const open = verdicts.find(({ verdict }) => verdict !== 'refused');
@@ -120,6 +138,21 @@ function judged(message: Envelope, naming: Naming, { rules, call, owners }: Judg
   };
 }
 
+/** Requests that the gateway answers before it looks at their method, or for clients of the newest revision. */
+const handledBefore: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen']);
+
+/** Does the gateway serve a request that names no item? */
+function isServed(method: string, { naming, rules }: Basis): boolean {
+  if (handledBefore.has(method)) return true;
+  if (!naming.federated) return rules === undefined || clientRequests.has(method);
+  return (
+    method === 'ping' ||
+    method === 'logging/setLevel' ||
+    listShape(method) !== undefined ||
+    method.startsWith('tasks/')
+  );
+}
+
 /** The own name of a target, as far as it can be read from the name of the client. */
 const ownName = (naming: Naming, { name }: NamedItem, target: string): OwnItem => ({
   target,
@@ -128,14 +161,23 @@ const ownName = (naming: Naming, { name }: NamedItem, target: string): OwnItem =
 
 function judgedBy(
   { target, name }: OwnItem,
-  { item, call }: { readonly item: NamedItem; readonly call: ItemCall | undefined },
+  asked: { readonly message: Envelope; readonly item: NamedItem; readonly call: ItemCall | undefined },
   about: Omit<McpVerdict, 'verdict'>,
-  rules: ItemRules | undefined,
+  { rules, isBatch }: Basis,
 ): McpVerdict {
+  const { message, item, call } = asked;
   const place = { ...about, target, name: name.slice(0, maxShown) };
-  const { kind, template } = item;
-  const by = rules?.refusalOf({ kind, target, name, template }, call);
-  return by === undefined ? { ...place, verdict: 'forwarded' } : refused(place, unknownItemError(item), by);
+  if (rules === undefined) return { ...place, verdict: 'forwarded' };
+  const own = { kind: item.kind, target, name, template: item.template };
+  let by = rules.refusalOf(own, call);
+  if (by === undefined && item.template) {
+    const completed = completedBy(message);
+    if (typeof completed === 'string') return refused(place, invalid(faults[completed]));
+    by = rules.refusalOfExpansion(target, name, completed.values, call);
+  }
+  if (by === undefined) return { ...place, verdict: 'forwarded' };
+  const isSeen = by.fault !== undefined && rules.allows(own);
+  return refused(place, refusalError(unknownItemError(item), by, isSeen), by, isBatch);
 }
 
 /** No rule refuses the item: the configuration has no target for its name. */
@@ -144,7 +186,23 @@ const unknown = (about: Omit<McpVerdict, 'verdict'>, error: GatewayError): McpVe
   return { ...verdict, because: `${verdict.because ?? ''}; no target has the name` };
 };
 
-const refused = (about: Omit<McpVerdict, 'verdict'>, error: unknown, by?: ItemRefusal): McpVerdict => {
-  const known = asGatewayError(error);
-  return { ...about, verdict: 'refused', because: known.message, errorCode: rpcCodeOf(known), ...by };
-};
+/** @param isBatch the refusal has no HTTP status of its own */
+function refused(
+  about: Omit<McpVerdict, 'verdict'>,
+  thrown: GatewayError,
+  by?: ItemRefusal,
+  isBatch = false,
+): McpVerdict {
+  const { code, message, entry } = thrown;
+  const answersByStatus = by?.stepUp !== undefined && !isBatch;
+  return {
+    ...about,
+    verdict: 'refused',
+    because: message,
+    errorCode: rpcCodeOf(thrown),
+    ...(answersByStatus ? { status: entry.status, error: code } : {}),
+    ...(by?.policy === undefined ? {} : { policy: by.policy }),
+    ...(by === undefined ? {} : { rule: by.rule }),
+    ...(by?.place === undefined ? {} : { place: by.place }),
+  };
+}

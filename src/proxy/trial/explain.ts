@@ -219,11 +219,7 @@ async function judged(
       (rulesOf?.(exchange, item, call) ?? []).map((rule) => ({ ...rule, place: `${above}${rule.place}` })),
     ),
   );
-  return verdicts.map(([verdict, rules = []]) => {
-    const by = origins.find(({ policy }) => policy === verdict.policy);
-    const placed = by === undefined ? verdict : { ...verdict, place: `${by.place}${verdict.place ?? ''}` };
-    return rules.length === 0 ? placed : { ...placed, rules };
-  });
+  return verdicts.map(([verdict, rules = []]) => (rules.length === 0 ? verdict : { ...verdict, rules }));
 }
 
 function outcomeOf(
@@ -242,9 +238,11 @@ function outcomeOf(
     };
   const [first] = mcp;
   if (first === undefined || some('forwarded')) return { kind: 'forwarded' };
-  const { policy, rule, place, because } = first;
+  const { status, error, policy, rule, place, because } = first;
   return {
     kind: 'refused',
+    ...(status === undefined ? {} : { status }),
+    ...(error === undefined ? {} : { error }),
     ...(because === undefined ? {} : { reason: because }),
     ...(policy === undefined ? {} : { policy }),
     ...(rule === undefined ? {} : { rule }),
