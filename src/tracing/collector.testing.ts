@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import protobuf from 'protobufjs';
+import { checkShown } from '../usedSecrets.testing.ts';
 
 const protos = fileURLToPath(import.meta.resolve('otlp-protos/build/protos/'));
 
@@ -119,6 +120,8 @@ export class Collector implements AsyncDisposable {
   readonly heads: IncomingHttpHeaders[] = [];
   readonly paths: string[] = [];
   readonly url: string;
+  /** Every batch as it was decoded: ids and bytes as Base64. */
+  private readonly batches: string[] = [];
   private readonly stop: () => Promise<void>;
 
   private constructor(port: number, stop: () => Promise<void>) {
@@ -189,8 +192,10 @@ export class Collector implements AsyncDisposable {
     return this.spans.filter((span) => span.kind === (kind === 'server' ? 2 : 3));
   }
 
+  /** @throws AssertionError where a batch has shown a secret */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+    for (const batch of this.batches) checkShown('an export of spans or log records', batch);
   }
 
   private take(kind: Kind, body: Buffer, head: IncomingHttpHeaders): void {
@@ -198,6 +203,7 @@ export class Collector implements AsyncDisposable {
     const type = requests[kind];
     const options = { bytes: String, longs: String, arrays: true };
     const request = type.toObject(type.decode(body), options) as RawRequest;
+    this.batches.push(JSON.stringify(request));
     if (kind === 'spans') this.takeSpans(request);
     else this.takeLogs(request);
   }

@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findOperatorSecret } from '../../src/admin/index.ts';
 import { checkRefusals } from './namedRefusals.testing.ts';
+import './sentSecrets.testing.ts';
 import { ShownSecrets } from './shownSecrets.testing.ts';
 import { markedProcesses, markName, type ProcessView } from './processes.testing.ts';
 import { until } from '../../src/until.testing.ts';
@@ -256,6 +257,7 @@ class Running implements GatewayProcess {
 
   async stop(): Promise<void> {
     const dump = await this.lastDump();
+    const records = await this.lastRecords();
     try {
       this.signal('SIGTERM');
       const exit = await this.exited;
@@ -264,6 +266,7 @@ class Running implements GatewayProcess {
       assert.deepEqual(exit, { code: 0, signal: null }, this.written.err);
       assert.deepEqual(markedProcesses(this.mark), [], 'a process is left');
       this.secrets.check('/config_dump', dump);
+      this.secrets.check('/api/v1/requests', await records());
       this.secrets.check('the log', this.written.err);
       this.secrets.check('the access log', this.written.out);
       this.secrets.checkFiles();
@@ -281,6 +284,29 @@ class Running implements GatewayProcess {
       return await (await fetch(`${this.admin}/config_dump`, { signal })).text();
     } catch {
       return '';
+    }
+  }
+
+  /**
+   * Opens the stream of records of requests. It begins with the records that the gateway keeps, and the gateway ends it
+   * when it shuts down.
+   * @returns reads the stream; its text is empty where nobody answers
+   */
+  private async lastRecords(): Promise<() => Promise<string>> {
+    const none = (): Promise<string> => Promise.resolve('');
+    if (!this.admin.startsWith('http')) return none;
+    try {
+      const { hostname: host, port } = new URL(this.admin);
+      const secret = findOperatorSecret({ host, port: Number(port) })?.secret ?? '';
+      const { ok, body } = await fetch(`${this.admin}/api/v1/requests`, {
+        headers: { authorization: `Bearer ${secret}` },
+        signal: AbortSignal.timeout(20_000),
+      });
+      if (body === null) return none;
+      const text = textUntilEnd(body);
+      return ok ? () => text : none;
+    } catch {
+      return none;
     }
   }
 
@@ -308,4 +334,20 @@ class Running implements GatewayProcess {
     if (this.child.exitCode === null && this.child.signalCode === null) await this.stop();
     else await this.kill();
   }
+}
+
+/** Characters of a stream that are read. */
+const mostRead = 16_777_216;
+
+/** The text of a stream, also of one that breaks off. */
+async function textUntilEnd(body: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for await (const chunk of body)
+      if (text.length < mostRead) text += decoder.decode(chunk, { stream: true });
+  } catch {
+    // The gateway has ended, or the time is up.
+  }
+  return text;
 }
