@@ -12,7 +12,7 @@ import { openSession } from '../e2e/session.testing.ts';
 import { inline } from '../e2e/stage.testing.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const read = (name: string): string => readFileSync(join(root, 'deploy/observability', name), 'utf8');
+const read = (name: string): string => readFileSync(join(root, 'deploy/dashboards', name), 'utf8');
 
 interface Dashboard {
   readonly panels: readonly {
@@ -28,7 +28,7 @@ interface Rules {
 
 /** Every expression, by the panel or alert that has it. */
 const expressions: readonly (readonly [place: string, expression: string])[] = [
-  ...(JSON.parse(read('dashboard.json')) as Dashboard).panels.flatMap(({ title, targets = [] }) =>
+  ...(JSON.parse(read('http.json')) as Dashboard).panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ expr }) => [title, expr] as const),
   ),
   ...(parse(read('alerts.yaml')) as Rules).groups.flatMap(({ rules }) =>
