@@ -10,11 +10,14 @@ import { startGateway } from '../e2e/gateway.testing.ts';
 import { ask } from '../e2e/http.testing.ts';
 import { openSession } from '../e2e/session.testing.ts';
 import { inline } from '../e2e/stage.testing.ts';
+import { controllerMetrics } from './controlPlane.testing.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const read = (name: string): string => readFileSync(join(root, 'deploy/dashboards', name), 'utf8');
+const folder = join(root, 'deploy/dashboards');
+const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
 interface Dashboard {
+  readonly uid: string;
   readonly panels: readonly {
     readonly title: string;
     readonly targets?: readonly { readonly expr: string }[];
@@ -22,19 +25,24 @@ interface Dashboard {
 }
 interface Rules {
   readonly groups: readonly {
+    readonly name: string;
     readonly rules: readonly { readonly alert: string; readonly expr: string }[];
   }[];
 }
 
-/** Every expression, by the panel or alert that has it. */
-const expressions: readonly (readonly [place: string, expression: string])[] = [
-  ...(JSON.parse(read('http.json')) as Dashboard).panels.flatMap(({ title, targets = [] }) =>
-    targets.map(({ expr }) => [title, expr] as const),
-  ),
-  ...(parse(read('alerts.yaml')) as Rules).groups.flatMap(({ rules }) =>
-    rules.map(({ alert, expr }) => [alert, expr] as const),
-  ),
-];
+type Expressions = readonly (readonly [place: string, expression: string])[];
+
+/** The expressions of a dashboard, by their panel. */
+const dashboard = (name: string): Expressions =>
+  (JSON.parse(read(name)) as Dashboard).panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => [`${name}: ${title}`, expr] as const),
+  );
+
+/** The expressions of a group of alerts, by their alert. */
+const alerts = (group: string): Expressions =>
+  (parse(read('alerts.yaml')) as Rules).groups
+    .filter(({ name }) => name === group)
+    .flatMap(({ rules }) => rules.map(({ alert, expr }) => [alert, expr] as const));
 
 /** Labels that Prometheus adds. */
 const added = ['job', 'instance', 'le'];
@@ -87,6 +95,19 @@ function hasLabel(seen: ReadonlySet<string> | undefined, metric: string, label: 
   });
 }
 
+/** Compares expressions with the metrics of a process, as Prometheus reads them. */
+function compare(expressions: Expressions, exposed: string): void {
+  const known = metricsIn(exposed);
+  for (const [place, expression] of expressions) {
+    const { metrics, labels } = queryOf(expression);
+    assert.ok(metrics.length > 0, place);
+    for (const metric of metrics) assert.ok(known.has(metric), `${place}: there is no metric ${metric}`);
+    for (const metric of metrics)
+      for (const label of labels)
+        assert.ok(hasLabel(known.get(metric), metric, label), `${place}: ${metric} has no label ${label}`);
+  }
+}
+
 test('text that is no PromQL is found', () => {
   assert.throws(() => queryOf('sum by (a (rate(b[5m]))'), /no PromQL/);
   assert.deepEqual(queryOf('sum by (a, le) (rate(b{c="d"}[$__rate_interval]))'), {
@@ -103,7 +124,7 @@ after(async () => {
   await remote?.close();
 });
 
-test('the dashboard and the alerts name only metrics and labels of a live gateway', async () => {
+test('the dashboards and the alerts of a gateway name only its metrics and labels', async () => {
   const dead = { otlpEndpoint: 'http://127.0.0.1:1', otlpProtocol: 'http' };
   const hidden = { authorization: { rules: ['jwt.sub == "nobody"'] } };
   await using gateway = await startGateway(
@@ -154,14 +175,28 @@ test('the dashboard and the alerts name only metrics and labels of a live gatewa
     );
     return dropped.every((count = 0) => count > 0);
   });
-  const known = metricsIn(await gateway.metrics());
+  const expressions = [...dashboard('http.json'), ...dashboard('mcp.json'), ...alerts('portcullis')];
   assert.ok(expressions.length > 40);
-  for (const [place, expression] of expressions) {
-    const { metrics, labels } = queryOf(expression);
-    assert.ok(metrics.length > 0, place);
-    for (const metric of metrics) assert.ok(known.has(metric), `${place}: there is no metric ${metric}`);
-    for (const metric of metrics)
-      for (const label of labels)
-        assert.ok(hasLabel(known.get(metric), metric, label), `${place}: ${metric} has no label ${label}`);
-  }
+  compare(expressions, await gateway.metrics());
+});
+
+test('the dashboard and the alerts of the controller name only its metrics and labels', async (t) => {
+  const expressions = [...dashboard('controller.json'), ...alerts('portcullis-controller')];
+  assert.ok(expressions.length > 20);
+  compare(expressions, await controllerMetrics(t));
+});
+
+test('each dashboard and each group of alerts is compared', () => {
+  assert.deepEqual(globSync('*.json', { cwd: folder }).toSorted(), [
+    'controller.json',
+    'http.json',
+    'mcp.json',
+  ]);
+  const { groups } = parse(read('alerts.yaml')) as Rules;
+  assert.deepEqual(
+    groups.map(({ name }) => name),
+    ['portcullis', 'portcullis-controller'],
+  );
+  const uids = globSync('*.json', { cwd: folder }).map((name) => (JSON.parse(read(name)) as Dashboard).uid);
+  assert.equal(new Set(uids).size, uids.length);
 });
