@@ -67,6 +67,9 @@ export function stdioRuntime(services: TargetServices): TargetRuntime<StdioTarge
     connect: connectTo,
     retire: (liveKeys) => shared.retire(liveKeys),
     children: () => children.size,
-    close: (graceMs) => children.close(graceMs),
+    close: (graceMs) => {
+      shared.close(graceMs);
+      return children.close(graceMs);
+    },
   };
 }

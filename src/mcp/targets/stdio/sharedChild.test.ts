@@ -190,3 +190,15 @@ test('a child that nobody uses ends after the idle time of sessions', async (t) 
   await textOf(client, 'pid', {});
   await until('no child is left', () => own.runtime.view().children === 0);
 });
+
+test('a shared child that ends with the gateway is not restarted', async () => {
+  const own = await startHarness({ runtime: { sessionTtlMs: 3_600_000 } });
+  own.use(mcpBackend({ targets: [shared], stateless: true, key: 'ending' }));
+  await textOf(new RawClient(own.url), 'pid', {});
+  await own.close();
+  assert.equal(own.runtime.view().children, 0);
+  assert.deepEqual(
+    own.log.filter(({ level }) => level === 'warn').map(({ message }) => message),
+    [],
+  );
+});

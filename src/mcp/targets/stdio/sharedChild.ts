@@ -231,12 +231,13 @@ export class SharedChild implements TargetListener, Tenant {
     this.end();
   }
 
-  private end(): void {
+  /** Ends it now, also while it has users. */
+  end(graceMs = stopGraceMs): void {
     if (this.isOver) return;
     this.isOver = true;
     clearTimeout(this.timer);
     clearTimeout(this.expiry);
     this.start.onEnd(this);
-    void this.connection.close(stopGraceMs);
+    void this.connection.close(graceMs);
   }
 }

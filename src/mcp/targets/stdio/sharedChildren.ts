@@ -123,4 +123,9 @@ export class SharedChildren {
       child.retire();
     }
   }
+
+  /** The gateway ends: a child that was only stopped would be restarted like one that failed. */
+  close(graceMs: number): void {
+    for (const { child } of [...this.entries.values()]) child.end(graceMs);
+  }
 }
