@@ -11,6 +11,7 @@ import { describe, test } from 'node:test';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
 import { Collector } from '../../src/tracing/collector.testing.ts';
 import { until } from '../../src/until.testing.ts';
+import { checkShown } from '../../src/usedSecrets.testing.ts';
 import { AuditFolder, startAudited } from './audit.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { inline, node, rogue, startIdp } from './stage.testing.ts';
@@ -469,6 +470,7 @@ describe('sinks of the audit stream', () => {
     );
     const lines = bodies.join('').trim().split('\n');
     assert.ok(lines.every((line) => JSON.parse(line) !== undefined));
+    checkShown('the audit collector', bodies.join(''));
     assert.ok(!bodies.join('').includes('collector-token'));
     assert.ok(((await gateway.metric('portcullis_audit_refused_total')) ?? 0) > 0);
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -296,8 +296,10 @@ class Running implements GatewayProcess {
     const none = (): Promise<string> => Promise.resolve('');
     if (!this.admin.startsWith('http')) return none;
     try {
-      const { hostname: host, port } = new URL(this.admin);
-      const secret = findOperatorSecret({ host, port: Number(port) })?.secret ?? '';
+      // The gateway may have a folder of its own for its secret.
+      const file = /operator secret\b.*?\bfile"?[=:]"?([^\s"]+)/.exec(this.written.err)?.[1];
+      if (file === undefined) return none;
+      const secret = readFileSync(file, 'utf8').trim();
       const { ok, body } = await fetch(`${this.admin}/api/v1/requests`, {
         headers: { authorization: `Bearer ${secret}` },
         signal: AbortSignal.timeout(20_000),

@@ -1,5 +1,6 @@
 import { request, type Agent, type ClientRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as requestHttps, type RequestOptions } from 'node:https';
+import { noteTokens } from './sentSecrets.testing.ts';
 
 export interface Answer {
   readonly status: number;
@@ -44,6 +45,7 @@ const answerTo = (sent: ClientRequest, body?: string): Promise<Answer> =>
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       response.on('error', reject).on('end', () => {
+        noteTokens(text);
         if (response.complete)
           resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
         else reject(new Error('the response was cut off'));

@@ -1,5 +1,7 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
+import { usedSecret } from '../../src/usedSecrets.testing.ts';
+import { noteTokens } from './sentSecrets.testing.ts';
 
 /** An MCP client that knows nothing but the URL, and the user who logs in where it is sent. It works with both SDKs. */
 export class Person implements OAuthClientProvider {
@@ -34,12 +36,19 @@ export class Person implements OAuthClientProvider {
   }
 
   clientInformation = (): OAuthClientInformationMixed | undefined => this.client;
-  saveClientInformation = (client: OAuthClientInformationMixed): void => void (this.client = client);
+  saveClientInformation = (client: OAuthClientInformationMixed): void => {
+    this.client = client;
+    noteTokens(JSON.stringify(client));
+  };
   tokens = (): OAuthTokens | undefined => this.held;
-  saveTokens = (tokens: OAuthTokens): void => void (this.held = tokens);
-  saveCodeVerifier = (text: string): void => void (this.verifier = text);
+  saveTokens = (tokens: OAuthTokens): void => {
+    this.held = tokens;
+    noteTokens(JSON.stringify(tokens));
+  };
+  saveCodeVerifier = (text: string): void => void (this.verifier = usedSecret(text));
   codeVerifier = (): string => this.verifier;
   async redirectToAuthorization(url: URL): Promise<void> {
     this.returned = await this.logIn(url.href, this.redirectUrl);
+    usedSecret(this.returned.get('code') ?? '');
   }
 }

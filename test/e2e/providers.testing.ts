@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
+import { usedSecret } from '../../src/usedSecrets.testing.ts';
 
 /** What tells one provider from another. */
 export interface Shape {
@@ -263,7 +264,7 @@ export class ProviderServer {
           ? 'invalid_request'
           : undefined;
     if (error === undefined) {
-      const code = randomUUID();
+      const code = usedSecret(randomUUID());
       this.codes.set(code, {
         clientId,
         redirectUri,
@@ -293,7 +294,7 @@ export class ProviderServer {
       .digest('base64url');
     if (!isRefresh && (proof !== code.challenge || form.get('redirect_uri') !== code.redirectUri))
       return [400, { error: 'invalid_grant' }];
-    const refresh = randomUUID();
+    const refresh = usedSecret(randomUUID());
     const hasRefresh = code.scopes.includes(this.shape.refreshScope);
     if (hasRefresh) this.refreshes.set(refresh, code);
     return [
@@ -310,7 +311,7 @@ export class ProviderServer {
 
   private async accessToken(code: Code): Promise<string> {
     // Without an audience, the token is for the provider itself, and says nothing to others.
-    if (code.audience === undefined) return `opaque.${randomUUID()}`;
+    if (code.audience === undefined) return usedSecret(`opaque.${randomUUID()}`);
     return new SignJWT({ ...this.shape.claims(code), jti: randomUUID() })
       .setProtectedHeader({ alg: 'RS256', kid: 'k1', typ: 'JWT' })
       .setIssuer(this.issuer)
