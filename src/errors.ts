@@ -747,7 +747,7 @@ export const catalogue = {
     200,
     'later',
     'target did not answer in time',
-    'The MCP server did not answer initialize within startTimeout, or a call within its timeout: toolTimeouts or callTimeout of the target or limits.mcpCallTimeout, and limits.maxMcpCallTime in total. The server got notifications/cancelled.',
+    'The MCP server did not answer initialize within startTimeout, or a call within its timeout: mcpTimeouts of the route, toolTimeouts or callTimeout of the target, or limits.mcpCallTimeout, and limits.maxMcpCallTime in total. The server got notifications/cancelled.',
     -32603,
   ),
   mcp_request_timeout: entry(

@@ -301,6 +301,10 @@ const samples: Readonly<Record<string, Sample>> = {
     document: policy('mcpBudgets', [{ maxConcurrentCalls: 1, key: '"$SECRET"' }] as object),
     shown: true,
   },
+  'mcpTimeouts.*.if': {
+    document: policy('mcpTimeouts', [{ timeout: '1s', if: quoted }] as object),
+    shown: true,
+  },
   'localRateLimit.*.key': {
     document: policy('localRateLimit', [
       { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s', key: '"$SECRET"' },

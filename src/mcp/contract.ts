@@ -46,6 +46,14 @@ export interface ItemCall {
   };
 }
 
+/** The time that a call may take without progress, as policies say it, in milliseconds. */
+export interface CallTime {
+  /** Takes the place of the settings of the target and of the process; absent where no condition matches. */
+  readonly ms?: number;
+  /** An upper limit, whatever the time is otherwise. */
+  readonly atMostMs?: number;
+}
+
 /** The judgement about one message of an MCP request, as far as the configuration alone tells it. */
 export interface McpVerdict {
   readonly method: string;
@@ -223,6 +231,8 @@ export interface Caller {
    * @throws GatewayError if the caller has used its share
    */
   readonly count?: (item: McpItem, call: ItemCall) => Promise<(() => void) | undefined>;
+  /** The time that a use of an item may take. Absent where no policy says it for single calls. */
+  readonly callTime?: (item: McpItem, call: ItemCall) => CallTime | undefined;
   /**
    * The basis of `refusalOf` so far; undefined where its rules look at more of the request, or were too much work for
    * them. Absent like `refusalOf`.

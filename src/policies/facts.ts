@@ -15,6 +15,7 @@ import { mcpAuthenticationFacts } from './mcpAuthentication/facts.ts';
 import { mcpAuthorizationFacts } from './mcpAuthorization/facts.ts';
 import { mcpBudgetsFacts } from './mcpBudgets/facts.ts';
 import { mcpGuardrailsFacts } from './mcpGuardrails/facts.ts';
+import { mcpTimeoutsFacts } from './mcpTimeouts/facts.ts';
 import { oidcFacts } from './oidc/facts.ts';
 import { requestMirrorFacts } from './requestMirror/facts.ts';
 import { requestRedirectFacts } from './requestRedirect/facts.ts';
@@ -54,6 +55,8 @@ const table = {
   mcpAuthorization: mcpAuthorizationFacts,
   // A call without room takes no token of a rate limit.
   mcpBudgets: mcpBudgetsFacts,
+  // It limits the calls that the rules and the budgets allow.
+  mcpTimeouts: mcpTimeoutsFacts,
   // Only admitted callers draw from the bucket: strangers cannot empty it for the others.
   localRateLimit: localRateLimitFacts,
   // Services outside are asked about requests that the rules allow.

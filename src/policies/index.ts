@@ -15,6 +15,7 @@ import { mcpAuthentication } from './mcpAuthentication/index.ts';
 import { mcpAuthorization } from './mcpAuthorization/index.ts';
 import { mcpBudgets } from './mcpBudgets/index.ts';
 import { mcpGuardrails } from './mcpGuardrails/index.ts';
+import { mcpTimeouts } from './mcpTimeouts/index.ts';
 import { oidc } from './oidc/index.ts';
 import type { Policy } from './policy.ts';
 import type { policySchemas, RequestPolicy } from './facts.ts';
@@ -101,6 +102,7 @@ const runTime = {
   mcpAuthorization,
   mcpBudgets,
   mcpGuardrails,
+  mcpTimeouts,
   oidc,
   requestHeaderModifier,
   requestMirror,

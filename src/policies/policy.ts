@@ -3,7 +3,7 @@ import type { DecidedBy } from '../errors.ts';
 import type { KeySets } from '../auth/index.ts';
 import type { HeaderEdits, HeaderLine, HttpRequest, Reply, RequestSigner } from '../http/index.ts';
 import type { HttpBackend } from '../model/index.ts';
-import type { ItemCall, ItemRefusal, McpCheck, McpItem, ToolNames } from '../mcp/contract.ts';
+import type { CallTime, ItemCall, ItemRefusal, McpCheck, McpItem, ToolNames } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
 import type { CallsInProgress } from './mcpBudgets/callsInProgress.ts';
 
@@ -235,6 +235,8 @@ export interface Steps {
     item: McpItem,
     call: ItemCall,
   ): (() => void) | undefined | Promise<(() => void) | undefined>;
+  /** The time that a use of an item may take; undefined where the policy does not say. */
+  mcpCallTime?(exchange: Exchange, item: McpItem, call: ItemCall): CallTime | undefined;
   /** The checks of the requests of a method, after the rules and before the servers get them; in order. */
   onMcpRequest?(exchange: Exchange, method: string): readonly McpCheck[];
   /** The checks of the results of a method, before the client gets them; in order. */

@@ -72,6 +72,7 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
     settings: { processors: [{ kind: 'remote', host: '127.0.0.1:9', methods: { '*': 'full' } }] },
   },
   mcpBudgets: { settings: [{ maxConcurrentCalls: 2 }] },
+  mcpTimeouts: { settings: [{ if: 'mcp.tool.name == "export"', timeout: '30m' }] },
   localRateLimit: { settings: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '9s' }] },
   requestHeaderModifier: { settings: { set: { 'x-a': '1' } } },
   responseHeaderModifier: { settings: { set: { 'x-a': '1' } } },

@@ -305,6 +305,14 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
       assert.equal(resultText(await session.call('export')), 'exported');
     await session.close();
   },
+  'examples/mcp/timeouts.yaml': async ({ gateway, remote, member, guest }) => {
+    remote.tools['export'] = (x) => x.json(x.result('exported'));
+    for (const token of [member, guest]) {
+      const session = await openSession(`${gateway.url}/mcp`, token);
+      assert.equal(resultText(await session.call('export')), 'exported');
+      await session.close();
+    }
+  },
   'examples/mcp/guardrails.yaml': async ({ gateway, remote, member }) => {
     remote.tools['order'] = (x) => x.json(x.result('paid with 1234567812345678'));
     const session = await openSession(`${gateway.url}/mcp`, member);

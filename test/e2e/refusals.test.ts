@@ -89,6 +89,7 @@ const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> 
   },
   mcpGuardrails: 'It refuses MCP messages, and no HTTP requests: mcpGuardrails.test.ts looks at the log.',
   mcpBudgets: 'It refuses MCP calls, and no HTTP requests: mcpBudgets.test.ts looks at the log.',
+  mcpTimeouts: 'It limits MCP calls, and no HTTP requests: mcpTimeouts.test.ts sees the errors.',
   localRateLimit: {
     settings: [
       { maxTokens: 100, tokensPerFill: 1, fillInterval: '60s' },

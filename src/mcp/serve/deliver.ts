@@ -108,10 +108,12 @@ export function dispatchFor(
     answer,
     itemRules: answer.itemRules,
     ...(caller.count === undefined ? {} : { count: caller.count }),
+    ...(caller.callTime === undefined ? {} : { callTime: caller.callTime }),
     ...(caller.checksOf === undefined ? {} : { checksOf: checksBy(options, caller.checksOf, http) }),
     http,
     mcpMetrics,
     enter: (): Tally => budgets.calls.enter(holderOf(caller)),
+    mostCallMs: options.limits().maxMcpCallTimeMs,
     callLimit:
       ofRoute === undefined ? { ms: options.limits().mcpCallTimeoutMs } : { ms: ofRoute, ofRoute: true },
   };

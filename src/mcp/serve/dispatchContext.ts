@@ -24,6 +24,8 @@ export interface Dispatch {
   readonly headers?: readonly HeaderLine[];
   /** Counts a use of an item, which is sent when the promise resolves; absent where no policy counts them. */
   readonly count?: Caller['count'];
+  /** The time of a use of an item; absent where no policy says it for single calls. */
+  readonly callTime?: Caller['callTime'];
   /** The checks of policies on the messages of a method; absent where no policy checks any. */
   readonly checksOf?: (method: string) => MessageChecks | undefined;
   /** The checks of the request at hand; absent where it has none. */
@@ -34,4 +36,6 @@ export interface Dispatch {
   readonly enter: () => Tally;
   /** The time that a call may take where its target does not say it. */
   readonly callLimit: CallLimit;
+  /** The longest time that `callTime` may say, in milliseconds. */
+  readonly mostCallMs: number;
 }

@@ -93,7 +93,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   if (x.naming.federated && !filters.some((filter) => filter instanceof ContentsFilter))
     filters.push(new ResourceUriFilter(x.naming, name));
   filters.push(session.targets.tasksOf(target).view(request, reader, used, itemRules));
-  const limit = callLimit(x, name, used);
+  const limit = limitOfCall(x, request, name, used);
   const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
   const given = x.headers === undefined || x.headers.length === 0 ? undefined : x.headers;
   const out = { envelope: request, token, edits, limit, ...(given && { headers: given }) };
@@ -182,6 +182,17 @@ export const taskAsker = ({ http }: Dispatch, refused: (why: ItemRefusal) => voi
 /** Names the item of a request in the access log, as the client does. */
 export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>
   http.annotate(`mcp.${kind}`, name.slice(0, maxShown));
+
+/** The time that a call may take without progress: a policy about single calls counts before all settings. */
+function limitOfCall(x: Dispatch, request: Envelope, target: string, used: TaskItem | undefined): CallLimit {
+  const settings = callLimit(x, target, used);
+  if (x.callTime === undefined || used === undefined) return settings;
+  const said = x.callTime({ ...used, target }, itemCallOf(x.http, request));
+  if (said === undefined) return settings;
+  const limit = said.ms === undefined ? settings : { ms: Math.min(said.ms, x.mostCallMs) };
+  const { atMostMs = Infinity } = said;
+  return limit.ms !== 0 && limit.ms <= atMostMs ? limit : { ms: Math.min(atMostMs, x.mostCallMs) };
+}
 
 /** The time that a call may take without progress: the setting closest to the tool counts. */
 export function callLimit(

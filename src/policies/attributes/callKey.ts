@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { compile, isProblem } from '../../cel/index.ts';
+import { compile, isProblem, type Program } from '../../cel/index.ts';
 import type { ItemCall, McpItem } from '../../mcp/contract.ts';
 import type { Exchange } from '../policy.ts';
-import { contextFor } from './context.ts';
+import { contextFor, type CallValues } from './context.ts';
 import { countedAttributes } from './declared.ts';
 import { evaluate } from './evaluate.ts';
 
@@ -24,15 +24,23 @@ export function callKeyOf(key: string, what: string): CallKey {
   const program = compile(key, countedAttributes);
   if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
   const context = contextFor([program]);
-  const named = kinds.filter((kind) => program.uses(`mcp.${kind}`));
-  return (exchange, item, { method, sessionId }) => {
+  const named = kindsIn(program);
+  return (exchange, item, call) => {
     if (named.length > 0 && !named.includes(item.kind)) return undefined;
-    const members = new Map([['methodName', method]]);
-    if (sessionId !== undefined) members.set('sessionId', sessionId);
-    const values = context(exchange, item, { arguments: new Map(), members, isOpen: false });
-    const value = evaluate(program, values, exchange, what);
+    const value = evaluate(program, context(exchange, item, valuesOf(call)), exchange, what);
     return value === null ? undefined : keyText(value);
   };
+}
+
+/** The kinds of items that an expression reads; empty for one about all calls. */
+export const kindsIn = (program: Program): readonly McpItem['kind'][] =>
+  kinds.filter((kind) => program.uses(`mcp.${kind}`));
+
+/** The values of a use that do not depend on its arguments. */
+export function valuesOf({ method, sessionId }: ItemCall): CallValues {
+  const members = new Map([['methodName', method]]);
+  if (sessionId !== undefined) members.set('sessionId', sessionId);
+  return { arguments: new Map(), members, isOpen: false };
 }
 
 /** Requests without a key (a header that is not there) share one bucket, so that leaving it out gives nothing. */

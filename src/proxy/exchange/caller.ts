@@ -12,6 +12,7 @@ export function callerOf(exchange: LiveExchange): Caller {
   const { audit } = exchange.connection.port;
   const rules = exchange.route?.refuseMcpItem ?? [];
   const counters = exchange.route?.countMcpCall ?? [];
+  const times = exchange.route?.mcpCallTime ?? [];
   const expiresAt = exchange.identity?.acceptedUntil;
   return {
     principal: principalOf(exchange),
@@ -26,6 +27,7 @@ export function callerOf(exchange: LiveExchange): Caller {
           toolNames: exchange.route?.toolNames ?? [],
         }),
     ...(counters.length === 0 ? {} : { count: countOf(exchange, counters) }),
+    ...(times.length === 0 ? {} : { callTime: callTimeOf(exchange, times) }),
     ...checksOf(exchange),
     // Other requests end by themselves.
     ...(exchange.method === 'GET'
@@ -88,6 +90,17 @@ const countOf =
       }
     if (open.length > 0) throw new NotEvaluated(`counted by ${open.join(', ')}`);
     return ends.length === 0 ? undefined : end;
+  };
+
+/** The first policy that says the time of a call counts. */
+const callTimeOf =
+  (exchange: LiveExchange, times: readonly Step<'mcpCallTime'>[]): NonNullable<Caller['callTime']> =>
+  (item, call) => {
+    for (const time of times) {
+      const said = time(exchange, item, call);
+      if (said !== undefined) return said;
+    }
+    return undefined;
   };
 
 /** The checks of messages by the policies of the route. */

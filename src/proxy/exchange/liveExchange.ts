@@ -157,6 +157,7 @@ export interface CompiledRoute {
   readonly wellKnownKey: string;
   readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
   readonly countMcpCall: readonly Step<'countMcpCall'>[];
+  readonly mcpCallTime: readonly Step<'mcpCallTime'>[];
   readonly onMcpRequest: readonly Step<'onMcpRequest'>[];
   readonly onMcpResult: readonly Step<'onMcpResult'>[];
   /** The names in the rules about items. */

@@ -7,6 +7,7 @@ export type StepName =
   | 'onWellKnown'
   | 'refuseMcpItem'
   | 'countMcpCall'
+  | 'mcpCallTime'
   | 'onMcpRequest'
   | 'onMcpResult';
 export type Step<Of extends StepName> = Required<Steps>[Of];

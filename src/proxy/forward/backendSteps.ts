@@ -12,8 +12,14 @@ export function withSteps(all: readonly Steps[], serve: Serve): Serve {
   if (all.length === 0) return serve;
   if (
     all.some(
-      ({ forwarding, onWellKnown, refuseMcpItem, countMcpCall, onMcpRequest, onMcpResult }) =>
-        forwarding ?? onWellKnown ?? refuseMcpItem ?? countMcpCall ?? onMcpRequest ?? onMcpResult,
+      ({ forwarding, onWellKnown, refuseMcpItem, countMcpCall, mcpCallTime, onMcpRequest, onMcpResult }) =>
+        forwarding ??
+        onWellKnown ??
+        refuseMcpItem ??
+        countMcpCall ??
+        mcpCallTime ??
+        onMcpRequest ??
+        onMcpResult,
     )
   )
     throw new Error('a policy of a backend can stand on a route only');
