@@ -69,7 +69,7 @@ function add(expr: Expr, found: Set<string>): void {
 }
 
 /** `a.b.c`, also where a member is written as `a["b"]`. */
-function pathOf(expr: Expr): string | undefined {
+export function pathOf(expr: Expr): string | undefined {
   const whole = dottedName(expr);
   if (whole !== undefined) return whole;
   const node = expr.exprKind;

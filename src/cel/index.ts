@@ -1,5 +1,6 @@
 export { comparedTexts, membersRead, namesIn } from './compared.ts';
 export { compile, isProblem, unknownValue, type CelContext, type Program } from './compile.ts';
+export { membersToBeTrue } from './memberChoice.ts';
 export { draw, limits as celLimits, newMeter, stepsSpent, WorkSpent, type Meter } from './limits.ts';
 export type { CelProblem, Declared, Members, ValueType } from './declare.ts';
 export { celDuration, celNumber, durationMs, fromCel, toCel } from './values.ts';

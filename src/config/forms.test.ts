@@ -89,3 +89,17 @@ test('a rule that names a target which the route does not have is a warning, and
   ).warnings;
   assert.match(nested?.message ?? '', /names the target "zzz"/);
 });
+
+test('a rule that needs a tool and a prompt at once is a warning', () => {
+  const warnings = (rules: string): string[] =>
+    loaded(
+      `config: {adminAddr: 'off'}\nmcp: {targets: [${target}], policies: {mcpAuthorization: {rules: [${rules}]}}}`,
+    ).warnings.map(({ path, message }) => `${path}: ${message}`);
+  assert.deepEqual(warnings(`'mcp.tool.name == "a" || mcp.prompt.name == "b"'`), []);
+  assert.deepEqual(
+    warnings(`'jwt.sub == "a"', {deny: 'mcp.tool.name == "a" && has(mcp.prompt)', name: both}`),
+    [
+      'mcp.policies.mcpAuthorization: rules[1] (both) can never be true: it needs several of mcp.tool, mcp.prompt and mcp.resource, and each item is only one of them',
+    ],
+  );
+});

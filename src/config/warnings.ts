@@ -18,7 +18,14 @@ import {
   type UdpListener,
   type UdpRoute,
 } from '../model/index.ts';
-import { answeringPolicies, factsOf, policiesAbout, rulesOf, targetsNamedBy } from '../policies/facts.ts';
+import {
+  answeringPolicies,
+  demandsTwoKinds,
+  factsOf,
+  policiesAbout,
+  rulesOf,
+  targetsNamedBy,
+} from '../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import type { Problem } from './problem.ts';
 
@@ -241,6 +248,7 @@ function warnOfRoute(route: Route, warn: Warn): void {
           'does nothing for MCP servers that run as child processes: no HTTP request is sent to them',
         );
   warnOfTargets(route, mcp, warn);
+  for (const policy of route.policies) warnOfKinds(policy, warn);
   if (route.backends.length === 0) warn(route.place, 'has no backend: every request is answered with 500');
   else if (route.backends.every((backend) => backend.weight === 0))
     warn(route.place, 'has only backends of weight 0: every request is answered with 500');
@@ -264,6 +272,17 @@ function warnOfTargets({ policies }: Route, mcp: readonly McpBackend[], warn: Wa
         );
       }
     }
+}
+
+/** A rule that needs a tool and a prompt at once: an item is only one of them. */
+function warnOfKinds(policy: PolicyUse, warn: Warn): void {
+  for (const [index, { expression, name }] of rulesOf(policy).entries())
+    if (demandsTwoKinds(expression))
+      warn(
+        policy.place,
+        `rules[${String(index)}]${name === undefined ? '' : ` (${name})`} can never be true: it needs several of mcp.tool, mcp.prompt and mcp.resource, and each item is only one of them`,
+        'join the conditions with ||',
+      );
 }
 
 /** Without a strict mode callers come in without a token; only a rule can then keep them out. */

@@ -102,12 +102,16 @@ export interface StepUp {
   readonly isAnonymous: boolean;
 }
 
-/** The tools and arguments that one rule names. */
+/** The tools and arguments that one rule is about. */
 export interface ToolNames {
   /** The policy, the rule and its place, for the log. */
   readonly by: { readonly policy?: string; readonly rule?: string; readonly place?: string };
   readonly tools: readonly string[];
   readonly arguments: readonly string[];
+  /** The rule is true for no prompt and no resource. */
+  readonly onlyTools: boolean;
+  /** Can the rule be true for a tool, whoever calls it with whatever arguments? */
+  readonly mayMatch: (tool: string, target: string) => boolean;
 }
 
 /** A message that a policy checks: a request before it goes to its targets, or its result. */

@@ -235,4 +235,5 @@ export { oneOf } from './fields/crdRules.ts';
 export type { ClusterForm, CrdRule, PolicyFacts, PolicyLogins, PolicyPlace } from './policyFacts.ts';
 export { mcpRuleRules, ruleRules } from './rules/crdRules.ts';
 export type { RuleDecision } from './rules/decisions.ts';
+export { demandsTwoKinds } from './rules/toolNames.ts';
 export { targetsNamedBy } from './rules/targets.ts';

@@ -124,6 +124,9 @@ test('a rule that names a tool which no server has is reported when the list is 
   const rules = [
     'mcp.tool.name == "ehco" && mcp.tool.arguments.text == "a"',
     'mcp.tool.name in ["echo", "search"]',
+    'mcp.tool.name == "echo" && mcp.tool.arguments.query == "a"',
+    'mcp.tool.name.startsWith("read_") && jwt.sub == "a"',
+    { deny: 'mcp.tool.target == "b" && mcp.tool.name == "echo"' },
   ];
   const route = (path: string, targets: readonly object[]): object => ({
     matches: [{ path: { exact: path } }],
@@ -162,6 +165,11 @@ test('a rule that names a tool which no server has is reported when the list is 
   }
   assert.match(
     gateway.log(),
-    /no tool has .*argument=text policy=mcpAuthorization .*place=\S+mcpAuthorization\.rules\[0\]/,
+    /no tool has .*argument=query policy=mcpAuthorization .*place=\S+mcpAuthorization\.rules\[2\]/,
+  );
+  const unmatched = gateway.log().matchAll(/matches no tool of the servers.*place=\S+(routes\S+rules\S+)/g);
+  assert.deepEqual(
+    Array.from(unmatched, ([, place]) => place?.replace('policies.mcpAuthorization.', '')),
+    ['routes[0].rules[3]', 'routes[0].rules[4]', 'routes[1].rules[3]', 'routes[1].rules[4]'],
   );
 });

@@ -175,7 +175,10 @@ export async function mergedPage(
   const result = resultOf(shape, pageOf(federation, shape, itemRules, lists));
   // A target that is down or late may have the tool.
   if (method === 'tools/list' && lists.length === federation.all.length)
-    itemRules?.compareWithTools(() => lists.flatMap(({ value }) => value), federation.log);
+    itemRules?.compareWithTools(
+      () => lists.flatMap(({ member, value }) => value.map((tool) => ({ ...tool, target: member.name }))),
+      federation.log,
+    );
   // The rules may have run out of work meanwhile; and a list that the next request reads again is another one.
   const isLasting =
     (itemRules === undefined || itemRules.basis !== undefined) && isKnown(federation, method, lists);

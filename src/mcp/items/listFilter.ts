@@ -37,7 +37,7 @@ export class ListFilter implements ResponseFilter {
       shape.kind === 'tool' &&
       nextCursorOf(response) === undefined
     )
-      itemRules.compareWithTools(() => toolsOf(response, shape), log);
+      itemRules.compareWithTools(() => toolsOf(response, shape, target), log);
     return filterList(response, shape.list, target, itemRules !== undefined, (item) => {
       const place = memberOf(text, item, shape.member);
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
@@ -55,7 +55,11 @@ export class ListFilter implements ResponseFilter {
 }
 
 /** The tools of a list as their server wrote them. */
-function toolsOf({ text, body }: Envelope, { list: member, member: nameMember }: ListShape): ListedTool[] {
+function toolsOf(
+  { text, body }: Envelope,
+  { list: member, member: nameMember }: ListShape,
+  target: string,
+): ListedTool[] {
   const list = memberOf(text, body, member);
   const tools: ListedTool[] = [];
   if (typeof list !== 'object') return tools;
@@ -63,7 +67,7 @@ function toolsOf({ text, body }: Envelope, { list: member, member: nameMember }:
   while (elements.next()) {
     const place = memberOf(text, elements, nameMember);
     const name = place === 'ambiguous' ? undefined : stringValue(text, place);
-    tools.push({ name, text: text.slice(elements.start, elements.end) });
+    tools.push({ name, target, text: text.slice(elements.start, elements.end) });
   }
   return tools;
 }

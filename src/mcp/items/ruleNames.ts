@@ -1,11 +1,13 @@
-/** Rules that no tool can match: a name that no server has, or an argument that no tool takes. */
+/** Rules that no tool can match: by its name, its target, or an argument that the tool does not take. */
 
 import type { Logger } from '../../telemetry/index.ts';
 import type { ToolNames } from '../contract.ts';
 
 /** A tool as its server lists it. */
 export interface ListedTool {
+  /** The server's own name for it. */
   readonly name: string | undefined;
+  readonly target: string;
   /** The JSON text of its definition. */
   readonly text: string;
 }
@@ -18,7 +20,7 @@ export const hasNewRules = (rules: readonly ToolNames[] | undefined): rules is r
   rules?.some((rule) => !compared.has(rule)) === true;
 
 /**
- * Warns of names and arguments in rules that no tool has.
+ * Warns of names and arguments in rules that no tool has, and of rules that no tool can match.
  * @param tools all tools of all targets
  */
 export function compareWithTools(
@@ -27,39 +29,56 @@ export function compareWithTools(
   log: Pick<Logger, 'warn'>,
 ): void {
   const names = new Set(tools.map(({ name }) => name));
-  let parameters: ReadonlySet<string> | undefined | 'any';
+  // Rules and lists are long together, so each definition is read once.
+  const parameters = new Map<ListedTool, Parameters>();
+  const parametersOf = (tool: ListedTool): Parameters => {
+    const known = parameters.get(tool) ?? readParameters(tool);
+    parameters.set(tool, known);
+    return known;
+  };
   for (const rule of rules) {
     if (compared.has(rule)) continue;
     compared.add(rule);
-    for (const tool of rule.tools)
-      if (!names.has(tool)) log.warn('Rule names a tool that no server has', { tool, ...rule.by });
+    const missing = rule.tools.filter((tool) => !names.has(tool));
+    for (const tool of missing) log.warn('Rule names a tool that no server has', { tool, ...rule.by });
+    const matched = tools.filter(({ name, target }) => name !== undefined && rule.mayMatch(name, target));
+    if (matched.length === 0) {
+      // A missing name is the reason, and the log has it.
+      if (rule.onlyTools && missing.length === 0) log.warn('Rule matches no tool of the servers', rule.by);
+      continue;
+    }
     if (rule.arguments.length === 0) continue;
-    parameters ??= parametersOf(tools);
+    const known = matched.map(parametersOf);
     for (const argument of rule.arguments)
-      if (parameters !== 'any' && !parameters.has(argument))
+      if (known.every((names) => names !== 'any' && !names.has(argument)))
         log.warn('Rule reads an argument that no tool has', { argument, ...rule.by });
   }
 }
 
-/** The parameters of all tools; `any` where one of them takes more than its schema names. */
-function parametersOf(tools: readonly ListedTool[]): ReadonlySet<string> | 'any' {
-  const found = new Set<string>();
-  for (const { text } of tools) {
-    const schema = schemaOf(text);
-    // A schema may name parameters in many ways (`allOf`, `$ref`); only the plain one is sure to name all.
-    if (schema === undefined || Object.keys(schema).some((key) => !plain.has(key))) return 'any';
-    for (const name of Object.keys(schema['properties'] ?? {})) found.add(name);
-  }
-  return found;
+/** The names of a tool's parameters; `any` where the tool takes more than its schema names. */
+type Parameters = ReadonlySet<string> | 'any';
+
+function readParameters({ text }: ListedTool): Parameters {
+  const schema = schemaOf(text);
+  // A schema may name parameters in many ways (`allOf`, `$ref`); only the plain one is sure to name all.
+  if (schema === undefined || Object.keys(schema).some((key) => !plain.has(key))) return 'any';
+  return new Set(Object.keys(schema['properties'] ?? {}));
 }
 
+/** The keywords of a schema that name no parameters beside `properties`. */
 const plain: ReadonlySet<string> = new Set([
   '$schema',
+  '$id',
+  '$comment',
+  '$defs',
+  'definitions',
   'type',
   'properties',
   'required',
   'title',
   'description',
+  'examples',
+  'default',
   'additionalProperties',
 ]);
 

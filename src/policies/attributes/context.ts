@@ -141,7 +141,8 @@ function alternativeNames(exchange: Exchange): Value | undefined {
   return names === undefined ? undefined : toCel([...names]);
 }
 
-function itemMap({ kind, name, target }: McpItem, call: CallValues | undefined): Map<string, Value> {
+/** The value of `mcp` for an item. */
+export function itemMap({ kind, name, target }: McpItem, call: CallValues | undefined): Map<string, Value> {
   const members = new Map<string, Value>([
     ['name', name],
     ['target', target],

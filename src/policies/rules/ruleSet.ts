@@ -1,8 +1,6 @@
 import {
-  comparedTexts,
   compile,
   isProblem,
-  membersRead,
   stepsSpent,
   unknownValue,
   WorkSpent,
@@ -20,6 +18,7 @@ import {
   type CallValues,
   type ContextOf,
 } from '../attributes/context.ts';
+import { toolNamesOf } from './toolNames.ts';
 import { evaluate, expressionWork } from '../attributes/evaluate.ts';
 import { failureReason } from '../attributes/failureReason.ts';
 import type { Exchange, Identity, RuleVerdict } from '../policy.ts';
@@ -102,20 +101,12 @@ export function prepareRules(settings: RuleSetSettings, attributes: Members, pol
       ? { refusalOfItem: itemJudge(prepared, settings, policy) }
       : {}),
     itemsNeedScopes: prepared.some((rule) => rule.aboutItems && rule.effect === 'scopes'),
-    toolNames: prepared.flatMap(toolNamesOf),
+    toolNames: prepared.flatMap(({ program, at, effect }) =>
+      toolNamesOf({ program, at, closes: closes.has(effect) }, attributes),
+    ),
     itemsByIdentity: onlyClaims(prepared),
     ...(prepared.length === 0 ? {} : { explain: explainerOf(prepared) }),
   };
-}
-
-const nameOfTool: ReadonlySet<string> = new Set(['mcp.tool.name']);
-const argumentsOfTool = 'mcp.tool.arguments';
-
-/** The names that a rule compares `mcp.tool.name` with, and the arguments that it reads by name. */
-function toolNamesOf({ program, at }: Prepared): ToolNames | [] {
-  const tools = comparedTexts(program.source, nameOfTool);
-  const read = program.uses(argumentsOfTool) ? membersRead(program.source, argumentsOfTool) : [];
-  return tools.length + read.length === 0 ? [] : { by: at, tools, arguments: read };
 }
 
 function prepare(
