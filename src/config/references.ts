@@ -1,5 +1,5 @@
 import { backendReferences, childFieldNames } from '../mcp/targets/facts.ts';
-import { nestedRules, policiesOn, prefixReplacers, stateSharers } from '../policies/facts.ts';
+import { nestedRules, policiesOn, prefixReplacers, serverCallers, stateSharers } from '../policies/facts.ts';
 import { suggestion } from './nearest.ts';
 import { formatPath, type Path } from './path.ts';
 import type { Report } from './report.ts';
@@ -485,6 +485,7 @@ function checkBackends(top: Node, report: Report): void {
         report(path, 'value', `${value} is no server with a \`host\`, which tcpRoutes need`);
     }
   checkCollectors(top, referred, names, report);
+  checkServers(top, referred, names, report);
   for (const backend of backendsOfRoutes) {
     const { value: written, path } = field(backend, 'backend');
     if (typeof written !== 'string') continue;
@@ -500,6 +501,65 @@ function checkBackends(top: Node, report: Report): void {
     }
   }
   for (const route of routesOf('routes')) checkBackendsOf(route, referred, report);
+}
+
+/** A server that a policy calls, as it is written. */
+interface CalledServer {
+  readonly by: string;
+  readonly server: Node;
+}
+
+/** The servers of policies below a node, wherever policies may stand. */
+function calledServers(node: Node, parent?: string): CalledServer[] {
+  const inside = [...items(node).map((item) => ({ name: undefined, node: item })), ...entries(node)].flatMap(
+    ({ name, node: member }) => calledServers(member, name),
+  );
+  if (parent === 'exchange') return [{ by: parent, server: node }, ...inside];
+  if (parent !== 'policies') return inside;
+  const called = serverCallers.flatMap(({ policy, paths }) =>
+    paths.flatMap((path) => nodesAt(field(node, policy), path).map((server) => ({ by: policy, server }))),
+  );
+  return [...called, ...inside];
+}
+
+/** The nodes of a path with dots; `*` stands for the entries of a list. */
+const nodesAt = (node: Node, path: string): readonly Node[] =>
+  path
+    .split('.')
+    .reduce<readonly Node[]>(
+      (nodes, step) => nodes.flatMap((one) => (step === '*' ? items(one) : [field(one, step)])),
+      [node],
+    );
+
+/** Policies call a server at its host, with its TLS, and use no other setting of a named backend. */
+function checkServers(
+  top: Node,
+  referred: (name: string) => Node | undefined,
+  names: readonly string[],
+  report: Report,
+): void {
+  for (const { by, server } of calledServers(top)) {
+    const { value: written, path } = field(server, 'backend');
+    if (typeof written !== 'string') continue;
+    const value = nameOfBackend(written);
+    const backend = referred(value);
+    if (backend === undefined)
+      report(path, 'value', `there is no backend ${JSON.stringify(value)}`, suggestion(value, names));
+    else if (field(backend, 'host').value === undefined)
+      report(path, 'value', `${value} is no server with a \`host\`, which ${by} needs`);
+    else {
+      const unused = [
+        ...(field(backend, 'addresses').value === undefined ? [] : ['addresses']),
+        ...namesOf(field(backend, 'policies')).filter((name) => name !== 'backendTLS'),
+      ];
+      for (const name of unused)
+        report(
+          path,
+          'value',
+          `${value} has \`${name}\`, which ${by} does not use: it uses the host and backendTLS`,
+        );
+    }
+  }
 }
 
 /** A collector is a server that is reached without the policies of backends. */

@@ -249,6 +249,8 @@ function warnOfRoute(route: Route, warn: Warn): void {
         );
   warnOfTargets(route, mcp, warn);
   for (const policy of route.policies) warnOfKinds(policy, warn);
+  for (const { name, settings, place } of route.policies)
+    for (const message of factsOf(name)?.warnings?.(settings) ?? []) warn(place, message);
   if (route.backends.length === 0) warn(route.place, 'has no backend: every request is answered with 500');
   else if (route.backends.every((backend) => backend.weight === 0))
     warn(route.place, 'has only backends of weight 0: every request is answered with 500');

@@ -160,6 +160,11 @@ export const prefixReplacers: readonly PolicyName[] = namesWhere(
   ({ replacesPrefix }) => replacesPrefix === true,
 );
 
+/** Policies that call servers, with the places of these servers in their settings. */
+export const serverCallers = Array.from(rows).flatMap(([policy, { servers }]) =>
+  servers === undefined ? [] : [{ policy, paths: servers.paths }],
+);
+
 /** Policies that need a shared store where a field of their settings has a value. */
 export const stateSharers = Array.from(rows).flatMap(([policy, { sharesState }]) =>
   sharesState === undefined ? [] : [{ policy, ...sharesState }],
@@ -231,6 +236,7 @@ const member = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 
 export { valueExchange } from './backendAuth/valueExchange.ts';
+export type { FindServer } from './fields/policyServer.ts';
 export { oneOf } from './fields/crdRules.ts';
 export type { ClusterForm, CrdRule, PolicyFacts, PolicyLogins, PolicyPlace } from './policyFacts.ts';
 export { mcpRuleRules, ruleRules } from './rules/crdRules.ts';

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { FindServer } from './fields/policyServer.ts';
 
 /**
  * A place of a configuration where a policy can stand: a listener (or a gateway, for its listener), a route, an HTTP
@@ -31,6 +32,15 @@ export interface PolicyFacts {
   readonly sharesState?: { readonly field: string; readonly value: string };
   /** Its settings are a set of authorization rules, or hold one as this member. */
   readonly rules?: 'self' | { readonly member: string; readonly likePolicy: string };
+  /** The servers that it calls, of which each may be the name of a top-level backend. */
+  readonly servers?: {
+    /** The objects with the field `backend` in the settings as they are written; dots, and `*` for entries of a list. */
+    readonly paths: readonly string[];
+    /** The same settings with the addresses of the backends. */
+    readonly located: (settings: unknown, find: FindServer) => unknown;
+  };
+  /** Settings that are valid and probably not meant. */
+  readonly warnings?: (settings: unknown) => readonly string[];
   /** The part of its settings that has an effect on routes to MCP servers only; undefined where there is none. */
   readonly forMcpOnly?: (settings: unknown) => string | undefined;
   /** Paths that it answers itself, where a request with such a path has found its route. */

@@ -106,3 +106,26 @@ test('a refused exchange fails the calls of its target only, and a good one serv
   assert.deepEqual(sent(calendar, 'tools/call'), ['Bearer for-alice-calendar.read']);
   await session.close();
 });
+
+test('a token endpoint can be a named backend', async (t) => {
+  const server = await RemoteServer.start();
+  const tokens = await AuthorizationServer.start();
+  tokens.instead = (response) => void response.end(JSON.stringify({ access_token: 'issued' }));
+  t.after(async () => {
+    await server.close();
+    tokens.close();
+  });
+  const backendAuth = {
+    clientCredentials: { backend: 'idp', clientAuth: { clientId: 'gate', clientSecret: 'secret' } },
+  };
+  await using gateway = await startGateway(
+    JSON.stringify({
+      backends: [{ name: 'idp', host: `127.0.0.1:${String(tokens.port)}` }],
+      mcp: { port: 0, targets: [{ name: 'a', mcp: { host: server.url }, policies: { backendAuth } }] },
+    }),
+  );
+  const session = await openSession(`${gateway.url}/mcp`);
+  assert.equal(resultText(await session.call('echo', { text: 'a' })), 'a');
+  assert.deepEqual(sent(server, 'tools/call'), ['Bearer issued']);
+  await session.close();
+});

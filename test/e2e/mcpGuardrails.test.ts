@@ -114,12 +114,21 @@ describe('with mcpGuardrails, the gateway', () => {
         config: {
           logging: { fields: { add: { guard: 'mcpGuardrails.score' } } },
         },
+        backends: [{ name: 'guard', host: `127.0.0.1:${String(ports[0])}` }],
         binds: [
           {
             port: 0,
             listeners: [
               {
                 routes: [
+                  route(
+                    '/named',
+                    [
+                      { kind: 'remote', backend: 'guard', methods: { 'tools/call': 'request' } },
+                      { kind: 'remote', backend: 'guard' },
+                    ],
+                    [target('shop', shop)],
+                  ),
                   route(
                     '/one',
                     [
@@ -189,6 +198,15 @@ describe('with mcpGuardrails, the gateway', () => {
       server.tools['order'] = (x: Incoming) =>
         x.json(x.result(`ordered ${JSON.stringify(x.seen.message.params)}`));
     }
+  });
+
+  test('asks a processor that is a named backend, and none that names no method', async () => {
+    first.request = () => refuse('PERMISSION_DENIED', 'closed today');
+    const session = await open('/named');
+    assert.match(resultText(await session.call('order', { amount: 1 })), /closed today/);
+    assert.ok((await session.request('tools/list')).result);
+    assert.deepEqual(first.methods(), ['request tools/call']);
+    await session.close();
   });
 
   const open = (path: string, token = alice): Promise<RawSession> =>

@@ -190,7 +190,7 @@ test('settings of issued credentials that contradict each other are rejected', (
       /key and clientCredentials exclude each other/,
     ],
     [{ clientCredentials: endpoint }, /clientCredentials\.clientAuth: /],
-    [{ oauthTokenExchange: {} }, /oauthTokenExchange\.host: /],
+    [{ oauthTokenExchange: {} }, /oauthTokenExchange: expected either host or backend/],
     [{ oauthTokenExchange: { host: 'idp.test' } }, /oauthTokenExchange\.host: .*name:port/],
     [{ oauthTokenExchange: { ...endpoint, service: {} } }, /service: known, but not built yet/],
     [

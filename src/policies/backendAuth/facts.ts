@@ -12,6 +12,7 @@ import {
   clientCredentials,
   crossAppAccess,
   oauthTokenExchange,
+  withLocatedServers,
   type ClientCredentialsSettings,
   type CrossAppAccessSettings,
   type TokenExchangeSettings,
@@ -120,6 +121,17 @@ export const backendAuthFacts = {
   schema: backendAuthSchema,
   on: ['route', 'backend', 'service', 'target'],
   about: 'connection',
+  servers: {
+    paths: [
+      'oauthTokenExchange',
+      'clientCredentials',
+      'crossAppAccess.identityProvider',
+      'crossAppAccess.resourceAuthorizationServer',
+    ],
+    located: (settings, find) => ({
+      credentials: (settings as BackendAuthSettings).credentials.map((one) => withLocatedServers(one, find)),
+    }),
+  },
   clusterForms: [
     {
       path: 'key',

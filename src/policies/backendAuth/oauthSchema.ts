@@ -1,9 +1,21 @@
 import { z } from 'zod';
-import type { BackendTls } from '../../model/index.ts';
-import { backendTls, buildTls, hostAndPort, positiveDuration, requestTarget } from '../../schema/index.ts';
+import {
+  backendTls,
+  hostAndPort,
+  positiveDuration,
+  requestTarget,
+  type HostAndPort,
+} from '../../schema/index.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { textExpression } from '../fields/expression.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
+import {
+  located,
+  policyServer,
+  serverName,
+  type FindServer,
+  type PolicyServer,
+} from '../fields/policyServer.ts';
 import { textSource, type TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
 import { pemProblem, secret } from './secretText.ts';
@@ -33,10 +45,7 @@ export type ClientAuth =
       readonly audience?: string;
     };
 
-export interface TokenEndpointSettings {
-  readonly host: string;
-  readonly port: number;
-  readonly tls?: BackendTls;
+export interface TokenEndpointSettings extends PolicyServer {
   /** Path and query. */
   readonly path: string;
   readonly clientAuth?: ClientAuth;
@@ -180,34 +189,29 @@ const endpointPolicies = z
 
 /** The fields that name a token endpoint. */
 const endpointFields = {
-  host: hostAndPort.meta({
-    description: 'The authorization server: https://idp.example.com, or name:port.',
-  }),
+  host: hostAndPort
+    .meta({ description: 'The authorization server: https://idp.example.com, or name:port.' })
+    .optional(),
+  backend: serverName,
   path: requestTarget.optional().meta({ description: 'Path of the token endpoint; `/` where left out.' }),
   policies: endpointPolicies.optional(),
   service: notBuilt('services; write the host'),
-  backend: notBuilt('named backends; write the host'),
 };
 
 interface WrittenEndpoint {
-  readonly host: { readonly host: string; readonly port: number; readonly https?: boolean };
+  readonly host?: HostAndPort | undefined;
+  readonly backend?: string | undefined;
   readonly path?: string | undefined;
   readonly policies?: { readonly backendTLS?: z.output<typeof backendTls> | undefined } | undefined;
   readonly clientAuth?: ClientAuth | undefined;
 }
 
-function endpointOf({
-  host: written,
-  path = '/',
-  policies,
-  clientAuth: auth,
-}: WrittenEndpoint): TokenEndpointSettings {
-  const { host, port, https = false } = written;
-  const tls = policies?.backendTLS;
+function endpointOf(
+  { host, backend, path = '/', policies, clientAuth: auth }: WrittenEndpoint,
+  ctx: z.RefinementCtx,
+): TokenEndpointSettings {
   return {
-    host,
-    port,
-    ...(https || tls !== undefined ? { tls: buildTls(tls ?? {}) } : {}),
+    ...policyServer({ host, backend }, policies?.backendTLS, ctx),
     path,
     ...(auth === undefined ? {} : { clientAuth: auth }),
   };
@@ -318,7 +322,7 @@ export const oauthTokenExchange = z
           ctx.addIssue({ code: 'custom', message: 'is for grantType tokenExchange only', path: [field] });
     return {
       kind: 'oauthTokenExchange',
-      endpoint: endpointOf(value),
+      endpoint: endpointOf(value, ctx),
       grantType,
       subject: value.subjectToken ?? { source: bearer, tokenType: accessTokenType },
       ...(actorToken === undefined ? {} : { actor: actorToken }),
@@ -382,9 +386,9 @@ export const clientCredentials = z
     authorizationLocation: place,
     cache: cache.optional(),
   })
-  .transform((value): ClientCredentialsSettings => ({
+  .transform((value, ctx): ClientCredentialsSettings => ({
     kind: 'clientCredentials',
-    endpoint: endpointOf(value),
+    endpoint: endpointOf(value, ctx),
     audiences: value.audiences,
     scopes: value.scopes,
     resources: value.resources,
@@ -392,3 +396,18 @@ export const clientCredentials = z
     cache: value.cache ?? usualCache,
   }))
   .meta({ description: 'A token of the gateway itself (RFC 6749 §4.4), the same for all callers.' });
+
+/** The same settings with the addresses of named backends. */
+export function withLocatedServers<Settings extends { readonly kind: string }>(
+  settings: Settings | TokenExchangeSettings | CrossAppAccessSettings | ClientCredentialsSettings,
+  find: FindServer,
+): Settings | TokenExchangeSettings | CrossAppAccessSettings | ClientCredentialsSettings {
+  if ('endpoint' in settings) return { ...settings, endpoint: located(settings.endpoint, find) };
+  if (!('identityProvider' in settings)) return settings;
+  const { identityProvider, resourceServer } = settings;
+  return {
+    ...settings,
+    identityProvider: located(identityProvider, find),
+    resourceServer: located(resourceServer, find),
+  };
+}

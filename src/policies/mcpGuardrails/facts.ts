@@ -1,18 +1,15 @@
 import { z } from 'zod';
-import type { BackendTls } from '../../model/index.ts';
-import { backendTls, buildTls, hostAndPort, positiveDuration } from '../../schema/index.ts';
+import { backendTls, hostAndPort, positiveDuration } from '../../schema/index.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { expression } from '../fields/expression.ts';
 import { tokenPattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
+import { located, policyServer, serverName, type PolicyServer } from '../fields/policyServer.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { patternFault, type Phase } from './methods.ts';
 
 /** A gRPC service that checks messages, and the messages that it gets. */
-export interface ProcessorSettings {
-  readonly host: string;
-  readonly port: number;
-  readonly tls?: BackendTls;
+export interface ProcessorSettings extends PolicyServer {
   /** From the call to the end of the answer. */
   readonly timeoutMs: number;
   readonly failureMode: 'failClosed' | 'failOpen';
@@ -58,12 +55,11 @@ const methods = z
       const fault = patternFault(pattern);
       if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault, path: [pattern] });
     }
-    if (Object.values(given).every((phase) => phase === 'off'))
-      ctx.addIssue({ code: 'custom', message: 'the processor would get no message: name a method' });
   })
+  .default({})
   .meta({
     description:
-      'The methods that the processor checks, and when: request, response, full (both) or off. A method is exact (tools/call), or a pattern (tools/*, */list, *); the most exact one counts.',
+      'The methods that the processor checks, and when: request, response, full (both) or off. A method is exact (tools/call), or a pattern (tools/*, */list, *); the most exact one counts. The processor gets no other message.',
   });
 
 const connection = z
@@ -90,12 +86,15 @@ const usualTimeoutMs = 10_000;
 const processor = z
   .strictObject({
     kind: z.literal('remote').meta({ description: 'A gRPC service; there is no other kind.' }),
-    host: z.union([hostAndPort, z.string().regex(/^[a-z0-9._-]+$/i)]).meta({
-      description: 'The processor: name:port, https://name for TLS, or the name of the host with `port`.',
-    }),
+    host: z
+      .union([hostAndPort, z.string().regex(/^[a-z0-9._-]+$/i)])
+      .meta({
+        description: 'The processor: name:port, https://name for TLS, or the name of the host with `port`.',
+      })
+      .optional(),
+    backend: serverName,
     port: z.int().min(1).max(65_535).optional().meta({ description: 'Port, where host has none.' }),
     service: notBuilt('services; write the host'),
-    backend: notBuilt('named backends; write the host'),
     policies: connection.optional(),
     failureMode: z.enum(['failClosed', 'failOpen']).default('failClosed').meta({
       description:
@@ -115,23 +114,19 @@ const processor = z
     methods,
   })
   .transform((value, ctx): ProcessorSettings => {
-    const { host: written, port, policies, failureMode, metadata, requestHeaders } = value;
-    const {
-      host,
-      port: own,
-      https = false,
-    } = typeof written === 'string' ? { host: written, port: undefined } : written;
-    if ((own === undefined) === (port === undefined))
+    const { host: written, port, backend, policies, failureMode, metadata, requestHeaders } = value;
+    const bare = typeof written === 'string';
+    if (bare ? port === undefined : port !== undefined)
       ctx.addIssue({
         code: 'custom',
-        message: own === undefined ? 'expected a port' : 'host has a port already',
+        message: bare
+          ? 'expected a port'
+          : `${written === undefined ? 'backend' : 'host'} has a port already`,
         path: ['port'],
       });
-    const tls = policies?.backendTLS;
+    const host = bare ? { host: written, port: port ?? 0 } : written;
     return {
-      host,
-      port: own ?? port ?? 0,
-      ...(https || tls !== undefined ? { tls: buildTls(tls ?? {}) } : {}),
+      ...policyServer({ host, backend }, policies?.backendTLS, ctx),
       timeoutMs: policies?.http?.requestTimeout ?? usualTimeoutMs,
       failureMode,
       metadata,
@@ -156,5 +151,17 @@ export const mcpGuardrailsFacts = {
   on: ['route', 'mcpBackend'],
   about: 'caller',
   fileOnly: true,
+  servers: {
+    paths: ['processors.*'],
+    located: (settings, find) => ({
+      processors: (settings as McpGuardrailsSettings).processors.map((one) => located(one, find)),
+    }),
+  },
+  warnings: (settings) =>
+    (settings as McpGuardrailsSettings).processors.flatMap(({ methods: given }, index) =>
+      Object.values(given).every((phase) => phase === 'off')
+        ? [`processors[${String(index)}] gets no message: its \`methods\` name none`]
+        : [],
+    ),
   forMcpOnly: () => 'mcpGuardrails',
 } as const satisfies PolicyFacts;
