@@ -55,6 +55,13 @@ test('every requirement has a proof that exists', () => {
   assert.deepEqual(flaws, []);
 });
 
+test('each hazard of expressions has a requirement', () => {
+  const areas = ['failure', 'claims', 'load', 'request', 'items', 'work'].map((name) => `cel.${name}.`);
+  const hazards = requirements.filter(({ id }) => areas.some((area) => id.startsWith(area)));
+  // The list may grow. No hazard leaves it.
+  assert.ok(hazards.length >= 43, `${String(hazards.length)} hazards have a row`);
+});
+
 test('ids are unique and sources are links or documents of ours', () => {
   const ids = requirements.map(({ id }) => id);
   assert.deepEqual(

@@ -1,4 +1,5 @@
 import { apps } from './requirements/apps.ts';
+import { celHazards } from './requirements/celHazards.ts';
 import { clusterFaults } from './requirements/clusterFaults.ts';
 import { configuration } from './requirements/configuration.ts';
 import { dataPlaneFaults } from './requirements/dataPlaneFaults.ts';
@@ -29,6 +30,7 @@ export const requirements: readonly Requirement[] = [
   ...limitsOfPeers,
   ...tokens,
   ...policies,
+  ...celHazards,
   ...modelContextProtocol,
   ...mcpStdio,
   ...mcpSse,
