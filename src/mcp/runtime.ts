@@ -100,6 +100,7 @@ export class McpRuntime {
   private readonly seal: SessionSeal;
   private readonly others: OtherGateways | undefined;
   private readonly mcpMetrics: McpMetrics;
+  private readonly pins: PinGuard | undefined;
   private readonly timer: NodeJS.Timeout;
   private handedOver = false;
 
@@ -172,6 +173,7 @@ export class McpRuntime {
       onResumption: (outcome) => this.mcpMetrics.resumption(outcome),
     });
     this.budgets = budgets;
+    this.pins = pins;
     this.owners = owners;
     this.circuits = circuits;
     this.starts = starts;
@@ -247,10 +249,15 @@ export class McpRuntime {
     return this.sessions.endLabelled(label);
   }
 
-  /** Runs every five seconds: keep-alives, idle sessions, streams that are not read. */
+  /** Runs every five seconds: keep-alives, idle sessions, streams that are not read, approved pins. */
   tick(clock: number = performance.now()): void {
     this.sessions.tick(clock);
     this.held.tick();
+    if (this.pins !== undefined && this.sessions.enforcePins) void this.followApprovals(this.pins);
+  }
+
+  private async followApprovals(pins: PinGuard): Promise<void> {
+    if (await pins.hasNews()) this.sessions.pinsApproved();
   }
 
   view(): McpView {

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   maxItems,
@@ -13,6 +13,17 @@ import {
 
 const pinSuffix = '.json';
 const changeSuffix = '.changed.json';
+/** A file in the folder that each approval replaces. */
+const approvalsFile = 'approvals';
+
+/** Names of the folders of targets, as `digest` makes them. */
+const groupName = /^[0-9a-f]{32}$/;
+
+interface KnownPin {
+  readonly definition: string;
+  /** The version of the file that had the definition. */
+  readonly version: string | undefined;
+}
 
 const digest = (value: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
@@ -26,7 +37,7 @@ const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).
 export class PinFolder implements PinStore {
   private readonly folder: string;
   /** Definitions that were found to be the remembered ones, by the path of their file. */
-  private readonly known = new Map<string, string>();
+  private readonly known = new Map<string, KnownPin>();
   /** Items in the folder of a target. */
   private readonly counts = new Map<string, number>();
 
@@ -41,21 +52,24 @@ export class PinFolder implements PinStore {
    */
   async check(item: PinnedItem, definition: string): Promise<PinVerdict> {
     const path = this.pathOf(item);
-    if (this.known.get(path) === definition) return 'same';
+    // Before the file is read: a file that is replaced meanwhile is read again the next time.
+    let version = await versionOf(path + pinSuffix);
+    const known = this.known.get(path);
+    if (known?.definition === definition && known.version === version) return 'same';
     let pinned = await readPin(path + pinSuffix);
     if (pinned === undefined) {
       const group = this.groupOf(item);
       if ((await this.countOf(group)) >= maxItems) return 'full';
       if (await this.create(path + pinSuffix, item, definition)) {
         this.counts.set(group, (this.counts.get(group) ?? 0) + 1);
-        this.known.set(path, definition);
         return 'new';
       }
       // Another process was faster.
+      version = await versionOf(path + pinSuffix);
       pinned = await readPin(path + pinSuffix);
     }
     if (pinned?.definition === definition) {
-      this.known.set(path, definition);
+      this.known.set(path, { definition, version });
       return 'same';
     }
     const change = await readPin(path + changeSuffix);
@@ -74,7 +88,7 @@ export class PinFolder implements PinStore {
    * @throws NodeJS.ErrnoException where the folder cannot be read
    */
   async *changed(): AsyncIterable<ChangedItem> {
-    for (const group of await namesIn(this.folder))
+    for (const group of (await namesIn(this.folder)).filter((name) => groupName.test(name)))
       for (const file of await namesIn(join(this.folder, group))) {
         if (!file.endsWith(changeSuffix)) continue;
         const path = join(this.folder, group, file.slice(0, -changeSuffix.length));
@@ -95,6 +109,11 @@ export class PinFolder implements PinStore {
     await replace(path + pinSuffix, fileText(item, item.found));
     const change = await readPin(path + changeSuffix);
     if (change?.definition === item.found) await this.reject(item);
+    await replace(join(this.folder, approvalsFile), `${new Date().toISOString()}\n`);
+  }
+
+  async approvals(): Promise<string> {
+    return (await versionOf(join(this.folder, approvalsFile))) ?? '';
   }
 
   /**
@@ -137,6 +156,17 @@ export class PinFolder implements PinStore {
     } finally {
       await rm(temporary, { force: true });
     }
+  }
+}
+
+/** The version of a file: an approval puts another file in its place. Undefined where there is no file. */
+async function versionOf(path: string): Promise<string | undefined> {
+  try {
+    const { ino, mtimeNs, size } = await stat(path, { bigint: true });
+    return `${ino} ${mtimeNs} ${size}`;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
   }
 }
 

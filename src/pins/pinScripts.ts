@@ -32,14 +32,21 @@ end
 return 'changed'`,
 );
 
-/** KEYS: pinned and changed definitions of the target. ARGV: item, digest and text of the definition. */
+/**
+ * KEYS: pinned and changed definitions of the target, approvals of all targets. ARGV: item, digest and text of the
+ * definition.
+ */
 export const approveScript = script(
   'pins',
   `redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ARGV[3])
 local changed = redis.call('HGET', KEYS[2], ARGV[1])
 if changed and string.sub(changed, 1, 64) == ARGV[2] then redis.call('HDEL', KEYS[2], ARGV[1]) end
+redis.call('HINCRBY', KEYS[3], 'count', 1)
 return 1`,
 );
+
+/** KEYS: approvals of all targets. */
+export const approvalsScript = script('pins', `return redis.call('HGET', KEYS[1], 'count')`);
 
 /** KEYS: changed definitions of the target. ARGV: item. */
 export const rejectScript = script('pins', `return redis.call('HDEL', KEYS[1], ARGV[1])`);

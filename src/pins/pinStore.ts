@@ -61,6 +61,11 @@ export interface PinStore {
    */
   approve(item: ChangedItem): Promise<void>;
   /**
+   * A mark of the approvals so far: it differs after each one, by whichever process.
+   * @throws Error where the place cannot be read
+   */
+  approvals(): Promise<string>;
+  /**
    * Forgets the new definition; it is noted again should the server still have it.
    * @throws Error where the place cannot be written
    */

@@ -134,3 +134,23 @@ test('an approval is for the definition that was shown, not for one that has com
   assert.equal(await folder.check(item, 'c'), 'changed');
   assert.equal(await folder.check(item, 'b'), 'same');
 });
+
+test('an approval counts at once in a process that remembers the old definition', async (t) => {
+  const path = folderOf(t);
+  const [one, other] = [new PinFolder(path), new PinFolder(path)];
+  for (const folder of [one, one, other, other]) await folder.check(item, 'old');
+  assert.equal(await one.check(item, 'new'), 'changed');
+  const before = await other.approvals();
+  const [change] = await changedIn(one);
+  await one.approve(change!);
+  // The server may take its change back: nobody has approved that.
+  for (const folder of [one, other]) {
+    assert.equal(await folder.check(item, 'old'), 'changed');
+    assert.equal(await folder.check(item, 'new'), 'same');
+  }
+  const after = await other.approvals();
+  assert.notEqual(after, before);
+  assert.equal(await one.approvals(), after);
+  await one.reject(item);
+  assert.deepEqual([await other.approvals(), await changedIn(one)], [after, []]);
+});

@@ -86,6 +86,22 @@ describe('pins in a store', { skip: withoutRedis }, () => {
     assert.equal(await late.check(item, '"b"'), 'changed');
   });
 
+  test('the mark of the approvals ends the trust in older definitions at once', async (t) => {
+    const { replica } = await stage(t);
+    const clock = (): number => 0;
+    const [{ pins: one }, { pins: other }] = [await replica(clock), await replica()];
+    assert.equal(await one.approvals(), '');
+    assert.equal(await one.check(item, '"a"'), 'new');
+    await one.check(item, '"b"');
+    await one.check(item, '"a"');
+    const [shown] = await changedIn(other);
+    await other.approve(shown!);
+    assert.equal(await one.check(item, '"a"'), 'same');
+    assert.equal(await one.approvals(), '1');
+    assert.equal(await one.check(item, '"a"'), 'changed');
+    assert.equal(await other.approvals(), '1');
+  });
+
   test('a definition that was confirmed stays the same while the store is lost, and others are errors', async (t) => {
     const { server, replica } = await stage(t);
     const { store, pins } = await replica();

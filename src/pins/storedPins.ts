@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Reply, Store } from '../store/index.ts';
 import {
+  approvalsScript,
   approveScript,
   bothScript,
   checkScript,
@@ -23,9 +24,14 @@ interface Known {
   /** The connection over which the store confirmed it, and the time, in milliseconds of a clock that does not jump. */
   readonly connection: number;
   readonly at: number;
+  /** The approvals that were known then. */
+  readonly approvals: string | undefined;
 }
 
-/** For so long a confirmed definition counts without a question: an approval elsewhere is seen after it. */
+/**
+ * For so long a confirmed definition counts without a question: an approval elsewhere is seen after it, or when
+ * `approvals` is asked.
+ */
 const freshMs = 5_000;
 
 const verdicts: readonly PinVerdict[] = ['same', 'new', 'changed', 'full'];
@@ -34,6 +40,7 @@ const digestLength = 64;
 const digest = (text: string): string => hash('sha256', text);
 const nameOf = (values: readonly string[]): string => digest(JSON.stringify(values)).slice(0, 32);
 const targetsKey = 'pins:targets';
+const approvalsKey = 'pins:approvals';
 const pinnedKey = (target: string): string => `pins:${target}:pinned`;
 const changedKey = (target: string): string => `pins:${target}:changed`;
 
@@ -48,6 +55,8 @@ export class StoredPins implements PinStore {
   private readonly now: () => number;
   /** Definitions that are the remembered ones, by target and item. */
   private readonly known = new Map<string, Known>();
+  /** The newest mark of the approvals; undefined before the first one. */
+  private mark: string | undefined;
 
   /** @param now milliseconds of a clock that does not jump */
   constructor(store: Store, now: () => number = () => performance.now()) {
@@ -58,11 +67,13 @@ export class StoredPins implements PinStore {
   /** While the store cannot be asked, a definition that it has confirmed before is still the same. */
   async check(item: PinnedItem, definition: string): Promise<PinVerdict> {
     const { connection } = this.store;
+    const approvals = this.mark;
     const [target, id] = placeOf(item);
     const key = `${target}:${id}`;
     const known = this.known.get(key);
     const isKnown = known?.definition === definition;
-    const isFresh = known?.connection === connection && this.now() - known.at < freshMs;
+    const isFresh =
+      known?.connection === connection && known.approvals === approvals && this.now() - known.at < freshMs;
     if (isKnown && (isFresh || connection === 0)) return 'same';
     const remembered =
       known === undefined ? ['', ''] : [digest(known.definition), textOf(item, known.definition)];
@@ -74,7 +85,7 @@ export class StoredPins implements PinStore {
     const verdict = verdicts.find((one) => one === reply);
     if (verdict === undefined) throw new Error('the store answered something else');
     if (verdict === 'same' || verdict === 'new')
-      this.known.set(key, { definition, connection, at: this.now() });
+      this.known.set(key, { definition, connection, at: this.now(), approvals });
     else if (isKnown) this.known.delete(key);
     return verdict;
   }
@@ -107,7 +118,13 @@ export class StoredPins implements PinStore {
   async approve(item: ChangedItem): Promise<void> {
     const [target, id] = placeOf(item);
     const args = [id, digest(item.found), textOf(item, item.found)];
-    await this.store.run(approveScript, [pinnedKey(target), changedKey(target)], args);
+    await this.store.run(approveScript, [pinnedKey(target), changedKey(target), approvalsKey], args);
+  }
+
+  async approvals(): Promise<string> {
+    const reply = await this.store.run(approvalsScript, [approvalsKey], []);
+    this.mark = typeof reply === 'string' ? reply : '';
+    return this.mark;
   }
 
   async reject(item: PinnedItem): Promise<void> {

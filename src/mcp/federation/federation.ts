@@ -354,6 +354,14 @@ export class Federation implements SessionFederation {
     for (const list of relisted ? listed : changed) this.tellChanged(list);
   }
 
+  pinsApproved(): void {
+    if (!this.enforcesPins) return;
+    this.pages.forget();
+    for (const member of this.all) member.lists.forget();
+    for (const list of listed)
+      if (this.all.some(({ facts }) => facts !== undefined && has(facts, list))) this.tellChanged(list);
+  }
+
   onListChanged(target: TargetConnection, method: string): void {
     this.pages.forget();
     for (const member of this.members.values())

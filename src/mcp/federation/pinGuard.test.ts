@@ -194,3 +194,40 @@ test('a second description that some clients would read is a change', async (t) 
   assert.deepEqual(await guard(plain.replace('"description"', '"Description":"EVIL","description"')), []);
   assert.deepEqual(await guard(plain), ['a']);
 });
+
+test('an approval reaches a live session, and ends the trust in the definition of before', async (t) => {
+  const { harness, folder } = await start(t);
+  const [client] = await open(harness, { targets: [catalog(first)] });
+  assert.equal(await client.call('read'), 'files: read');
+  await client.post(client.tool('describe', { as: 'Something else.' }));
+  assert.deepEqual(await namesOf(client), []);
+  const events = await client.get();
+  // Without an approval, the client is told nothing.
+  harness.runtime.tick();
+  assert.match((await errorOf(client, 'read'))!.message, /has changed/);
+
+  const pins = new PinFolder(folder);
+  for await (const item of pins.changed()) await pins.approve(item);
+  harness.runtime.tick();
+  assert.equal((await events.next())?.method, 'notifications/tools/list_changed');
+  assert.equal(await client.call('read'), 'files: read');
+  assert.deepEqual(await namesOf(client), first.tools);
+
+  await client.post(client.tool('describe', { as: first.description }));
+  assert.match((await errorOf(client, 'read'))!.message, /has changed/);
+  await events.cancel();
+});
+
+test('a live session gets its tools when the pins can be read again', async (t) => {
+  const { harness, folder } = await start(t);
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, '');
+  const [client] = await open(harness, { targets: [catalog(first)] });
+  assert.deepEqual(await namesOf(client), []);
+  const events = await client.get();
+  rmSync(folder);
+  harness.runtime.tick();
+  assert.equal((await events.next())?.method, 'notifications/tools/list_changed');
+  assert.deepEqual(await namesOf(client), first.tools);
+  await events.cancel();
+});

@@ -23,6 +23,10 @@ export class PinGuard {
   private readonly log: Logger;
   private readonly onChanged: (target: string) => void;
   private readonly reported = new Set<string>();
+  /** The approvals that the compared definitions may rest on; undefined while the pins cannot be read. */
+  private approvals: string | undefined;
+  private underWay: Promise<void> | undefined;
+  private begun: Promise<void> | undefined;
 
   /** @param onChanged hears of each change once */
   constructor(pins: PinStore, log: Logger, onChanged: (target: string) => void) {
@@ -43,6 +47,8 @@ export class PinGuard {
   ): Promise<boolean> {
     const fields = { backend, target, kind, name: name.slice(0, 200) };
     try {
+      // Read before the first definition, so that a later approval is seen to be one.
+      if (this.approvals === undefined) await (this.begun ??= this.look());
       // Clients read different values of a member that is there twice, so the whole text counts.
       const definition = hasRepeatedMembers(text) ? JSON.stringify({ text }) : definitionOf(kind, text);
       const verdict = await this.pins.check({ backend, target, kind, name }, definition);
@@ -70,6 +76,28 @@ export class PinGuard {
       if (this.report(JSON.stringify([backend, target, reason])))
         this.log.error('Pinned names could not be read', { backend, target, reason });
       return undefined;
+    }
+  }
+
+  /**
+   * Have pins been approved since the last question, or can they be read again? Definitions that were withheld may be
+   * allowed then. Never rejects.
+   */
+  async hasNews(): Promise<boolean> {
+    // A folder on a hung file system is asked once.
+    if (this.underWay !== undefined) return false;
+    const before = this.approvals;
+    this.underWay = this.look().finally(() => (this.underWay = undefined));
+    await this.underWay;
+    return this.approvals !== undefined && this.approvals !== before;
+  }
+
+  private async look(): Promise<void> {
+    try {
+      this.approvals = await this.pins.approvals();
+    } catch {
+      // The comparison of the next definition fails, too, and says why.
+      this.approvals = undefined;
     }
   }
 

@@ -27,10 +27,10 @@ export function resumableTarget({ targets, pin }: McpBackend): McpTarget | undef
 }
 
 /** Can another gateway go on with a session by beginning anew at its servers? */
-export function isRevivedAnew({ targets, stateless }: McpBackend): boolean {
+export function isRevivedAnew({ targets, stateless, pin }: McpBackend): boolean {
   if (stateless === true || !targets.every(isRevivable)) return false;
-  // A single server over the network is asked whether it knows the session.
-  return targets.length > 1 || targets.every((target) => !isOverNetwork(target));
+  // A single server over the network is asked whether it knows the session, unless its definitions are compared.
+  return pin !== undefined || targets.length > 1 || targets.every((target) => !isOverNetwork(target));
 }
 
 /** Names the servers of sessions that begin anew. */

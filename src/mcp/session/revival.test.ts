@@ -1,7 +1,19 @@
 /** Sessions with programs without state, at another process that has the key. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PinFolder } from '../../pins/index.ts';
+import {
+  catalog,
+  mcpBackend,
+  remoteTarget,
+  startHarness,
+  stdioTarget,
+  type Harness,
+} from '../harness.testing.ts';
+import { RemoteServer } from '../remoteServer.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import type { McpBackend } from '../../model/index.ts';
 
@@ -64,4 +76,43 @@ test('a session that ends by the idle time of one process goes on there with its
   assert.equal(await client.call('echo', { text: 'again' }), 'again');
   assert.equal(await client.delete(), 204);
   assert.equal((await client.post(client.request('tools/list'))).status, 404);
+});
+
+test('a session with pins begins anew elsewhere, and its definitions are compared there', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-revival-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const toolsOf = async (client: RawClient): Promise<string[]> => {
+    const { json, events } = await client.post(client.request('tools/list'));
+    const { tools } = (events.at(-1) ?? json).result as { tools: { name: string }[] };
+    return tools.map(({ name }) => name);
+  };
+  const server = await RemoteServer.start();
+  t.after(() => server.close());
+  const start = async (backend: McpBackend): Promise<Harness> => {
+    const made = await startHarness({
+      backend,
+      runtime: { keyHolders: 'others', pins: new PinFolder(folder) },
+    });
+    t.after(() => made.close());
+    return made;
+  };
+  const files = { ...catalog({ name: 'files', tools: ['read'] }), stateless: true } as const;
+  for (const target of [files, remoteTarget(server.url)]) {
+    const backend = mcpBackend({ targets: [target], pin: 'enforce' });
+    const client = new RawClient((await start(backend)).url);
+    await client.initialize();
+    const before = await toolsOf(client);
+    const there = await start(backend);
+    const same = new RawClient(there.url);
+    same.sessionId = client.sessionId;
+    assert.deepEqual(await toolsOf(same), before);
+    const [tool] = before;
+    const pins = new PinFolder(folder);
+    const item = { backend: backend.key, target: target.name, kind: 'tool', name: tool! } as const;
+    assert.equal(await pins.check(item, '{}'), 'changed');
+    for await (const change of pins.changed()) await pins.approve(change);
+    const late = new RawClient((await start(backend)).url);
+    late.sessionId = client.sessionId;
+    await assert.rejects(late.call(tool!), /has changed/);
+  }
 });

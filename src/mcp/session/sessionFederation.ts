@@ -13,6 +13,10 @@ export interface SessionFederation {
   adopt(initialize: Envelope, response: Envelope, connection: TargetConnection, target: McpTarget): void;
   /** Goes on with a session of another process: every server begins anew with the first request that needs it. */
   revive(initialize: Envelope): void;
+  /** Changed definitions are withheld. */
+  readonly enforcesPins: boolean;
+  /** Definitions that were withheld may have been approved. */
+  pinsApproved(): void;
   /** The configuration of the newest request. */
   follow(settings: McpBackend): void;
   /** A request of this caller is being served. */

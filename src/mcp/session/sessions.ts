@@ -272,6 +272,17 @@ export class Sessions {
       if (!liveKeys.has(session.backendKey)) void this.end(session, endGraceMs);
   }
 
+  /** Does a session withhold changed definitions? */
+  get enforcePins(): boolean {
+    for (const { federation } of this.live.values()) if (federation?.enforcesPins === true) return true;
+    return false;
+  }
+
+  /** Definitions that sessions withheld may have been approved. */
+  pinsApproved(): void {
+    for (const { federation } of this.live.values()) federation?.pinsApproved();
+  }
+
   /** Every few seconds, `clock` being `performance.now()`: keep-alives, and the end of sessions that nobody used for the idle time. */
   tick(clock: number): void {
     const now = this.options.now();
