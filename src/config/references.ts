@@ -421,7 +421,9 @@ function checkView(view: Node, targets: readonly Node[], report: Report): void {
       const { value, path } = field(entry, 'target');
       if (typeof value === 'string' && !names.includes(value))
         report(path, 'value', `there is no target ${JSON.stringify(value)}`, suggestion(value, names));
-      if (value === undefined && names.length > 1 && field(entry, 'as').value !== undefined)
+      // A resource keeps its URI, which tells its target.
+      if (list === 'resources' || value !== undefined || names.length < 2) continue;
+      if (field(entry, 'as').value !== undefined)
         report(
           field(entry, 'as').path,
           'value',

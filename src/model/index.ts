@@ -9,6 +9,7 @@ export { formatDuration, maxDurationMs, parseDuration } from './duration.ts';
 export { isExposed } from './listenAddress.ts';
 export { logLevels } from './logLevels.ts';
 export { standardMethods } from './methods.ts';
+export { compileEntries, entryOf, isLiteral, shadows, type CompiledEntry } from './viewEntries.ts';
 export { portionsOf, withoutRoutes, withRoutes, type ModelFrame } from './portions.ts';
 export {
   compareHostnames,

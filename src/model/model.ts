@@ -376,7 +376,7 @@ export interface ViewEntry {
   /** The target's own name, or its URI or template; `*` stands for any characters. */
   readonly name: string;
   readonly hide?: true;
-  /** Another name for clients. */
+  /** Another name for clients; for a resource, its member `name`. */
   readonly as?: string;
   readonly title?: string;
   readonly description?: string;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shadows } from '../../model/index.ts';
 import { choice, fields } from '../../schema/index.ts';
 
 /** Characters of names of tools and prompts (MCP 2025-11-25, "Tool Names"). */
@@ -20,6 +21,11 @@ interface Entry {
   readonly description?: string | undefined;
 }
 
+interface NamedEntry extends Entry {
+  readonly target?: string | undefined;
+  readonly name: string;
+}
+
 /** Rules between the fields of an entry. */
 function checkEntry(entry: Entry, name: string, context: z.RefinementCtx): void {
   const problem = (path: string, message: string): void =>
@@ -38,12 +44,28 @@ const named = fields({
 
 const resource = fields({
   uri: z.string().min(1).describe("The target's own URI or template of URIs; * stands for any characters."),
+  as: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Replaces the name that clients show for the resource. The URI stays.'),
   ...common,
 }).superRefine((entry, context) => checkEntry(entry, entry.uri, context));
 
-/** No two items have the same new name. */
-const uniqueNames = <Schema extends z.ZodType<readonly Entry[]>>(schema: Schema): Schema =>
+/** Every entry decides about an item: none stands behind one that matches all of its items. */
+function checkOrder(entries: readonly Pick<NamedEntry, 'target' | 'name'>[], context: z.RefinementCtx): void {
+  for (const [index, entry] of entries.entries()) {
+    const before = entries.slice(0, index).findIndex((first) => shadows(first, entry));
+    if (before < 0) continue;
+    const message = `[${before}] matches all items of the entry first, so the entry has no effect`;
+    context.addIssue({ code: 'custom', path: [index], message });
+  }
+}
+
+/** Every entry has an effect, and no two items have the same new name. */
+const checkNamed = <Schema extends z.ZodType<readonly NamedEntry[]>>(schema: Schema): Schema =>
   schema.superRefine((entries, context) => {
+    checkOrder(entries, context);
     const seen = new Set<string>();
     for (const [index, { as }] of entries.entries()) {
       if (as === undefined) continue;
@@ -61,12 +83,16 @@ export const mcpView = fields({
   rest: choice(['hide', 'show'])
     .optional()
     .describe('What happens to items that no entry names: hide by default.'),
-  tools: uniqueNames(z.array(named))
-    .optional()
-    .describe('The tools that clients see; all of them if absent.'),
-  prompts: uniqueNames(z.array(named)).optional().describe('The prompts that clients see; all if absent.'),
+  tools: checkNamed(z.array(named)).optional().describe('The tools that clients see; all of them if absent.'),
+  prompts: checkNamed(z.array(named)).optional().describe('The prompts that clients see; all if absent.'),
   resources: z
     .array(resource)
+    .superRefine((entries, context) =>
+      checkOrder(
+        entries.map(({ target, uri }) => ({ target, name: uri })),
+        context,
+      ),
+    )
     .optional()
     .describe('The resources and templates of resources that clients see; all if absent.'),
 });

@@ -91,7 +91,9 @@ function checkView({ targets, view = {} }: z.output<typeof shape>, context: z.Re
         context.addIssue({ code: 'custom', path: ['view', list, index, field], message });
       if (named !== undefined && !areMore && !names.includes(named))
         wrong('target', `there is no target ${named}`);
-      if (named === undefined && 'as' in entry && entry.as !== undefined && (areMore || names.length > 1))
+      // A resource keeps its URI, which tells its target.
+      if (list === 'resources' || named !== undefined) continue;
+      if (entry.as !== undefined && (areMore || names.length > 1))
         wrong('as', 'with several targets, a new name needs the target of its item');
     }
 }

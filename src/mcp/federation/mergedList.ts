@@ -38,6 +38,7 @@ export async function listOf(
   const { facts, name: target } = member;
   if (facts === undefined || !has(facts, method)) {
     federation.learn(target, shape.kind, []);
+    federation.naming.view?.compareWith(shape.kind, target, () => [], federation.log);
     return [];
   }
   const use = { announced: announces(facts, method), needsNames: federation.enforcesPins };
@@ -50,6 +51,7 @@ export async function listOf(
         connection,
         naming: federation.naming,
         limit: limit(target),
+        log: federation.log,
         ...federation.guardOf(target),
       };
       const items = await readList(reader, method, shape);

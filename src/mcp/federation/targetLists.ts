@@ -7,6 +7,7 @@ import { Elements, splice } from '../json/scan.ts';
 import type { ListShape } from '../items/items.ts';
 import { nextCursorOf, shownEdits } from '../items/listFilter.ts';
 import type { Naming } from '../items/naming.ts';
+import type { Logger } from '../../telemetry/index.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { targetError } from '../messages/rpcError.ts';
@@ -41,6 +42,7 @@ export interface ListReader {
   readonly connection: TargetConnection;
   readonly naming: Naming;
   readonly limit: CallLimit;
+  readonly log: Pick<Logger, 'warn'>;
   /**
    * May clients see an item that its server wrote like this? The name is undefined where the item has no one name.
    * Absent: all of them.
@@ -57,7 +59,7 @@ export async function readList(
   method: string,
   shape: ListShape,
 ): Promise<readonly ListedItem[]> {
-  const { target, connection, naming, limit } = reader;
+  const { target, connection, naming, limit, log } = reader;
   const items: ReadItem[] = [];
   const cursors = new Set<string>();
   let cursor: string | undefined;
@@ -76,7 +78,10 @@ export async function readList(
     for (const item of more) items.push(item);
     if (items.length > maxItems || characters > maxCharacters) break;
     cursor = nextCursorOf(response);
-    if (cursor === undefined) return await allowed(items, reader, shape);
+    if (cursor === undefined) {
+      naming.view?.compareWith(shape.kind, target, () => items.map(({ name }) => name), log);
+      return await allowed(items, reader, shape);
+    }
     if (cursors.has(cursor)) throw broken(`answered ${method} with the same cursor twice`);
     cursors.add(cursor);
   }

@@ -225,3 +225,56 @@ test('a new name that another item of the same target has belongs to the renamed
     assert.equal(await client.call(as), 'one: a');
   }
 });
+
+test('an entry that stands behind another one for its item gives no name that a call could use', async () => {
+  const tools = [search, { ...search, as: 'other' }];
+  const client = await open({ rest: 'show', tools });
+  assert.ok((await namesOf(client)).includes('find_ticket'));
+  assert.ok(!(await namesOf(client)).includes('other'));
+  assert.equal((await ask(client, 'tools/call', { name: 'other' })).error?.message, 'Unknown tool: other');
+  const hidden = await open({ rest: 'show', tools: [{ name: 'search_*', hide: true }, search] });
+  assert.equal((await ask(hidden, 'tools/call', { name: 'find_ticket' })).error?.code, -32602);
+});
+
+test('a resource gets another name, and keeps its URI', async () => {
+  const resources = [
+    { name: 'file:///a', as: 'Release notes', title: 'Notes' },
+    { name: 'file:///{path}', as: 'A file' },
+  ];
+  for (const targets of [[files], [tickets, files]]) {
+    const client = await open({ rest: 'show', resources }, targets);
+    const prefix = targets.length > 1 ? 'files+' : '';
+    assert.deepEqual(await list(client, 'resources/list'), [
+      { title: 'Notes', uri: `${prefix}file:///a`, name: 'Release notes' },
+      { uri: `${prefix}file:///secret/b`, name: 'file:///secret/b' },
+    ]);
+    assert.deepEqual(await list(client, 'resources/templates/list'), [
+      { uriTemplate: `${prefix}file:///{path}`, name: 'A file' },
+    ]);
+    assert.ok((await ask(client, 'resources/read', { uri: `${prefix}file:///a` })).result);
+  }
+});
+
+test('an entry about a tool that no server lists is logged once', async () => {
+  const told = (): unknown[] =>
+    harness.log
+      .filter(({ message }) => message.startsWith('View names'))
+      .map(({ message, fields }) => [message, fields['tool'] ?? fields['prompt'], fields['target']]);
+  const tool = 'View names a tool that no server lists';
+  const tools = [search, { target: 'files', name: 'search_issues' }, { name: 'read_fil' }, { name: 'x*' }];
+  const prompts = [{ name: 'triage' }, { name: 'triag', hide: true }] as const;
+  const before = told().length;
+  const both = await open({ rest: 'show', tools, prompts });
+  for (let i = 0; i < 2; i++) {
+    await namesOf(both);
+    await list(both, 'prompts/list');
+  }
+  assert.deepEqual(told().slice(before), [
+    [tool, 'search_issues', 'files'],
+    [tool, 'read_fil', undefined],
+    ['View names a prompt that no server lists', 'triag', undefined],
+  ]);
+  const alone = await open({ rest: 'show', tools: [{ name: 'close_issues' }, { name: 'seen' }] }, [tickets]);
+  for (let i = 0; i < 2; i++) await namesOf(alone);
+  assert.deepEqual(told().slice(before + 3), [[tool, 'close_issues', undefined]]);
+});

@@ -1,19 +1,22 @@
 /** The view of a backend: the tools, prompts and resources that its clients see, and how they are called there. */
 
-import type { McpItemView, ViewEntry } from '../../model/index.ts';
+import {
+  compileEntries,
+  entryOf,
+  type CompiledEntry,
+  type McpItemView,
+  type ViewEntry,
+} from '../../model/index.ts';
+import type { Logger } from '../../telemetry/index.ts';
 import type { McpItem } from '../contract.ts';
 import { memberOf, type Span } from '../json/envelope.ts';
 import type { Edit } from '../json/scan.ts';
 import type { ItemKind } from './items.ts';
 import { readingsOf } from './nameReadings.ts';
+import { UnmatchedEntries } from './unmatchedEntries.ts';
 
 /** Members of an item that a view can replace, in its list. */
 const described = ['title', 'description'] as const;
-
-interface CompiledEntry {
-  readonly entry: ViewEntry;
-  readonly matches: (name: string) => boolean;
-}
 
 const lists: Readonly<Record<ItemKind, 'tools' | 'prompts' | 'resources'>> = {
   tool: 'tools',
@@ -26,13 +29,20 @@ export class ItemView {
   /** Kinds without a list are shown whole. */
   private readonly entries: Readonly<Record<ItemKind, readonly CompiledEntry[] | undefined>>;
   private readonly targets: readonly string[];
+  /** A resource that is in no list may be there all the same. */
+  private readonly unmatched: Readonly<Record<ItemKind, UnmatchedEntries | undefined>>;
 
   constructor(view: McpItemView, targets: readonly string[]) {
     this.rest = view.rest;
     this.targets = targets;
-    const compile = (kind: ItemKind): readonly CompiledEntry[] | undefined =>
-      view[lists[kind]]?.map((entry) => ({ entry, matches: matcherOf(entry.name) }));
+    const compile = (kind: ItemKind): readonly CompiledEntry[] | undefined => {
+      const entries = view[lists[kind]];
+      return entries && compileEntries(entries);
+    };
     this.entries = { tool: compile('tool'), prompt: compile('prompt'), resource: compile('resource') };
+    const unmatched = (kind: 'tool' | 'prompt'): UnmatchedEntries =>
+      new UnmatchedEntries(kind, view[lists[kind]] ?? [], targets);
+    this.unmatched = { tool: unmatched('tool'), prompt: unmatched('prompt'), resource: undefined };
   }
 
   /** Is the item hidden, whatever reading of its name the server takes? */
@@ -50,9 +60,8 @@ export class ItemView {
   }
 
   private entryOf(kind: ItemKind, target: string, name: string): ViewEntry | undefined {
-    return this.entries[kind]?.find(
-      ({ entry, matches }) => (entry.target === undefined || entry.target === target) && matches(name),
-    )?.entry;
+    const entries = this.entries[kind];
+    return entries && entryOf(entries, target, name);
   }
 
   /** Does an entry show the item by its target and its whole name? */
@@ -63,6 +72,8 @@ export class ItemView {
 
   /** The new name of a tool or a prompt; undefined where it keeps the one that it has. */
   newName(kind: ItemKind, target: string, name: string): string | undefined {
+    // Clients name a resource by its URI, whatever `name` it has.
+    if (kind === 'resource') return undefined;
     return this.entryOf(kind, target, name)?.as;
   }
 
@@ -70,7 +81,21 @@ export class ItemView {
   itemNamed(kind: ItemKind, shown: string): { readonly target: string; readonly name: string } | undefined {
     const found = this.entries[kind]?.find(({ entry }) => entry.as === shown)?.entry;
     const target = found?.target ?? this.targets[0];
-    return found === undefined || target === undefined ? undefined : { target, name: found.name };
+    if (found === undefined || target === undefined) return undefined;
+    // An entry before it may decide about the item.
+    const { name } = found;
+    return this.newName(kind, target, name) === shown ? { target, name } : undefined;
+  }
+
+  /** Compares the entries with the whole list of a target. @param names asked if there is something to compare */
+  compareWith(
+    kind: ItemKind,
+    target: string,
+    names: () => Iterable<string | undefined>,
+    log: Pick<Logger, 'warn'>,
+  ): void {
+    const unmatched = this.unmatched[kind];
+    if (unmatched?.isOpenFor(target) === true) unmatched.compare(target, new Set(names()), log);
   }
 
   /** The edits that describe an item of a list anew. @param at the place of the item */
@@ -78,8 +103,12 @@ export class ItemView {
     const entry = this.entryOf(kind, target, name);
     if (entry === undefined) return [];
     const edits: Edit[] = [];
-    for (const member of described) {
-      const value = entry[member];
+    // An entry with a pattern of URIs describes many resources: they keep their names.
+    const as = kind === 'resource' && entry.name === name ? entry.as : undefined;
+    for (const [member, value] of [
+      ['name', as],
+      ...described.map((one) => [one, entry[one]] as const),
+    ] as const) {
       if (value === undefined) continue;
       const place = memberOf(text, at, member);
       const json = JSON.stringify(value);
@@ -91,26 +120,4 @@ export class ItemView {
     }
     return edits;
   }
-}
-
-/** A name in which `*` stands for any characters, and an expression of a template (RFC 6570) does so, too. */
-function matcherOf(pattern: string): (name: string) => boolean {
-  if (!/[*{]/.test(pattern)) return (name) => name === pattern;
-  const parts = pattern.split(/\*|\{[^{}]*\}/);
-  return (name) => name === pattern || consistsOf(name, parts);
-}
-
-/** Do the parts stand in the text in this order, the first at its start and the last at its end? */
-function consistsOf(text: string, parts: readonly string[]): boolean {
-  const [first = '', ...rest] = parts;
-  const last = rest.pop();
-  if (last === undefined) return text === first;
-  if (!text.startsWith(first)) return false;
-  let at = first.length;
-  for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return text.length - last.length >= at && text.endsWith(last);
 }

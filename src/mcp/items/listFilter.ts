@@ -38,6 +38,13 @@ export class ListFilter implements ResponseFilter {
       nextCursorOf(response) === undefined
     )
       itemRules.compareWithTools(() => toolsOf(response, shape, target), log);
+    if (naming.view !== undefined && isFirstPage && nextCursorOf(response) === undefined)
+      naming.view.compareWith(
+        shape.kind,
+        target,
+        () => toolsOf(response, shape, target).map(({ name }) => name),
+        log,
+      );
     return filterList(response, shape.list, target, itemRules !== undefined, (item) => {
       const place = memberOf(text, item, shape.member);
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
