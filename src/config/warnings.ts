@@ -26,6 +26,7 @@ import {
   rulesOf,
   targetsNamedBy,
 } from '../policies/facts.ts';
+import { warnOfNames } from './nameWarnings.ts';
 import { suggestion } from './nearest.ts';
 import type { Problem } from './problem.ts';
 
@@ -224,11 +225,13 @@ const aboutConnections = policiesAbout('connection');
 function warnOfRoute(route: Route, warn: Warn): void {
   for (const backend of route.backends) {
     if (backend.kind === 'http') warnOfTls(backend, warn);
-    if (backend.kind === 'mcp')
+    if (backend.kind === 'mcp') {
       for (const target of backend.targets) {
         if (isOverNetwork(target)) warnOfTls({ tls: target.tls, place: backend.place }, warn);
         for (const message of warningsOfTarget(target)) warn(backend.place, `${target.name}: ${message}`);
       }
+      warnOfNames(backend, (message, hint) => warn(backend.place, message, hint));
+    }
   }
   if (route.policies.some(({ name }) => answeringPolicies.has(name))) return;
   const mcp = route.backends.filter((backend) => backend.kind === 'mcp');

@@ -8,7 +8,7 @@ import { Naming, namingOf } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import { changedText, listed, listOfMethod } from '../messages/listNews.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
-import { configuredTools } from '../targets/facts.ts';
+import { toolNamesOf } from '../targets/facts.ts';
 import { serverOf } from '../targets/sameServer.ts';
 import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import type { SessionFederation } from '../session/sessionFederation.ts';
@@ -154,7 +154,7 @@ export class Federation implements SessionFederation {
     return (
       owners.ofBackends.has(session.backendKey, target, kind, name) ||
       view?.chooses(kind, target, name) === true ||
-      (kind === 'tool' && configured !== undefined && configuredTools(configured)?.has(name) === true)
+      (kind === 'tool' && configured !== undefined && toolNamesOf(configured)?.includes(name) === true)
     );
   }
 

@@ -49,7 +49,7 @@ async function ownName(
 ): Promise<string> {
   const target = session.targets.nameOf(connection);
   const [method, shape] = listOfKind(kind);
-  const items = await readList({ target, connection, naming, limit }, method, shape);
+  const items = await readList({ target, connection, naming, limit, log: session.log }, method, shape);
   const found = items.find(
     ({ name }) => name !== undefined && naming.shownName(kind, target, name) === shown,
   );

@@ -126,14 +126,14 @@ const warnings = <Kind extends TargetKind>(kind: Kind, target: McpTargets[Kind])
 /** Settings of a target that are valid and probably not meant. */
 export const warningsOfTarget = (target: McpTarget): readonly string[] => warnings(target.kind, target);
 
-const tools = <Kind extends TargetKind>(
+const toolNames = <Kind extends TargetKind>(
   kind: Kind,
   target: McpTargets[Kind],
-): ReadonlySet<string> | undefined => rows[kind].tools?.(target);
+): readonly string[] | undefined => rows[kind].toolNames?.(target);
 
-/** The names of the tools of a target, where the configuration has them. */
-export const configuredTools = (target: McpTarget): ReadonlySet<string> | undefined =>
-  tools(target.kind, target);
+/** The names of the tools of a target; undefined where only its server knows them. */
+export const toolNamesOf = (target: McpTarget): readonly string[] | undefined =>
+  toolNames(target.kind, target);
 
 type InCluster = (typeof allRows)[number]['cluster'][number];
 type ClusterFields = { readonly [One in InCluster as One['field']]: z.ZodOptional<One['schema']> };

@@ -25,8 +25,8 @@ export interface TargetFacts<Target extends McpTarget> {
   readonly explain: (target: Target, words: ExplanationWords) => TargetExplanation;
   /** Settings that are valid and probably not meant; absent: there are none. */
   readonly warnings?: (target: Target) => readonly string[];
-  /** The names of its tools, where the configuration has them; absent: only its server knows. */
-  readonly tools?: (target: Target) => ReadonlySet<string> | undefined;
+  /** The names of its tools, where the configuration says them; absent, or undefined: only the server knows them. */
+  readonly toolNames?: (target: Target) => readonly string[] | undefined;
   /** Its form in the file. */
   readonly file: Pick<
     FileForm<string, z.ZodType, Target>,

@@ -17,19 +17,11 @@ export const openapiFacts = {
     return { server, details: [sourceText(target), ...details] };
   },
   warnings: ({ source }) => (source.kind === 'read' ? source.warnings : []),
-  tools: ({ source }) => (source.kind === 'read' ? namesIn(source.api) : undefined),
+  toolNames: ({ source }) =>
+    source.kind === 'read' ? source.api.operations.map(({ tool }) => tool.name) : undefined,
   file: openapiFile,
   cluster: [openapiInCluster],
 } as const satisfies TargetFacts<OpenApiTarget>;
-
-const known = new WeakMap<DescribedApi, ReadonlySet<string>>();
-
-/** The names of the tools of an API. */
-function namesIn(api: DescribedApi): ReadonlySet<string> {
-  let names = known.get(api);
-  if (names === undefined) known.set(api, (names = new Set(api.operations.map(({ tool }) => tool.name))));
-  return names;
-}
 
 function sourceText({ source }: OpenApiTarget): string {
   if (source.kind === 'url') return `described at ${source.url}`;
