@@ -339,6 +339,8 @@ export interface BackendTls {
 
 export interface McpBackend extends BackendBase {
   readonly kind: 'mcp';
+  /** The name by which the operator knows it, for clients of several targets; absent where it has none. */
+  readonly name?: string;
   readonly targets: readonly McpTarget[];
   readonly prefixMode: 'conditional' | 'always' | 'never';
   /** Stands between the name of a target and the name of its tool or prompt; `_` where absent. */

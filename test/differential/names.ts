@@ -21,7 +21,7 @@ const data = new Set([
   'requestedSchema',
   'roots',
 ]);
-const uriMembers = new Set(['uri', 'uriTemplate', 'resourceUri', 'ui/resourceUri']);
+const uriMembers = new Set(['uri', 'uriTemplate', 'resourceUri', 'ui/resourceUri', 'openai/outputTemplate']);
 /** Lists of items, and the member that names their owner. */
 const lists: Readonly<Record<string, string>> = {
   tools: 'name',

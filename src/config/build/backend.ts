@@ -42,7 +42,8 @@ export function buildBackend(
     // A reference stands here, the servers stand there.
     const there: Path =
       reference === undefined ? path : ['backends', [...around.named.keys()].indexOf(reference)];
-    return { ...base, ...buildMcp(found.mcp, [...there, 'mcp'], around, ofRoute) };
+    const name = reference === undefined ? {} : { name: reference };
+    return { ...base, ...name, ...buildMcp(found.mcp, [...there, 'mcp'], around, ofRoute) };
   }
   throw new Error('a backend without a kind passed the checks');
 }

@@ -101,6 +101,7 @@ export class McpResolver {
       backend: {
         kind: 'mcp',
         key: `mcp/${key}`,
+        name: key.slice(key.indexOf('/') + 1),
         targets,
         ...federation,
         ...(isPrefixed ? { prefixMode: 'always' } : {}),

@@ -82,13 +82,20 @@ export interface TargetAnswer {
   readonly facts: ServerFacts | undefined;
 }
 
+interface ServerName {
+  /** The name of the backend, where the operator has given it one. */
+  readonly name: string | undefined;
+  /** The version of the gateway. */
+  readonly version: string;
+}
+
 /**
  * The result of `initialize` for a client of all targets. Lists may change while the session lives, because targets
  * come and go.
  */
 export function initializeResult(
   protocolVersion: string,
-  version: string,
+  { name = 'portcullis', version }: ServerName,
   targets: readonly TargetAnswer[],
 ): JsonObject {
   let capabilities: JsonObject = {};
@@ -102,7 +109,7 @@ export function initializeResult(
   return {
     protocolVersion,
     capabilities,
-    serverInfo: { name: 'portcullis', title: targets.map(({ name }) => name).join(', '), version },
+    serverInfo: { name, title: targets.map(({ name }) => name).join(', '), version },
     ...(instructions.length === 0 ? {} : { instructions: instructions.join('\n\n') }),
   };
 }

@@ -148,6 +148,20 @@ test('equal URIs of two targets stay apart in lists, reads, links, subscriptions
     assert.equal((await ask(client, 'resources/read', { uri })).error?.message, `Unknown resource: ${uri}`);
 });
 
+test('the name of the backend is in the answer to initialize, and the page of an app has every form', async () => {
+  const rawTools =
+    '{"name":"x","inputSchema":{"type":"object"},"_meta":{"openai/outputTemplate":"ui://page","ui/resourceUri":"ui://page"}}';
+  harness.use(mcpBackend({ name: 'tools', targets: [catalog({ name: 'a', rawTools }), two[1]!] }));
+  const client = new RawClient(harness.url);
+  const { json } = await client.initialize();
+  assert.deepEqual(json.result?.['serverInfo'], { name: 'tools', title: 'a, my_db', version: '9.9' });
+  const [tool] = (await list(client, 'tools/list')) as unknown as { _meta: object }[];
+  assert.deepEqual(tool?._meta, {
+    'openai/outputTemplate': 'ui://a+page',
+    'ui/resourceUri': 'ui://a+page',
+  });
+});
+
 test('the page of an app and news of a resource carry the client’s URIs', async () => {
   const client = await open();
   const [tool] = (await list(client, 'tools/list')) as unknown as { _meta: object }[];

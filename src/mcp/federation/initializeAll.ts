@@ -49,7 +49,7 @@ async function composed(
   const asked = place === 'ambiguous' ? undefined : stringValue(initialize.text, place);
   const result = initializeResult(
     asked ?? supportedVersions[0]!,
-    version,
+    { name: federation.settings.name, version },
     federation.all.map(({ name, facts }) => ({ name, facts })),
   );
   // The call puts the client's id in.

@@ -68,6 +68,8 @@ class UriEdits {
     const meta = this.member(within, '_meta');
     this.uri(this.member(meta, 'ui'), 'resourceUri');
     this.uri(meta, 'ui/resourceUri');
+    // The same of the Apps SDK of OpenAI.
+    this.uri(meta, 'openai/outputTemplate');
   }
 }
 
@@ -81,7 +83,7 @@ export function uriEdits(
   shown: (uri: string) => string,
 ): readonly Edit[] {
   // Most messages name no resource.
-  if (!/uri"/i.test(text)) return [];
+  if (!/uri"|outputTemplate"/i.test(text)) return [];
   const found = new UriEdits(text, shown);
   found.content(body);
   found.each(body, 'messages', (message) => found.content(message));
@@ -95,7 +97,7 @@ export function uriEdits(
 
 /** The edits in an item of a list: the page of an app. The name of the item is not among them. */
 export function appUriEdits(text: string, item: Span, shown: (uri: string) => string): readonly Edit[] {
-  if (!/resourceUri"/i.test(text)) return [];
+  if (!/resourceUri"|outputTemplate"/i.test(text)) return [];
   const found = new UriEdits(text, shown);
   found.app(item);
   return found.edits;

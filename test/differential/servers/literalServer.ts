@@ -29,7 +29,7 @@ const list = (member: string, items: readonly string[], more = ''): string =>
 const tool = (name: string, rest = ''): string =>
   `{"title":"T","name":${JSON.stringify(name)},"inputSchema":{"type":"object","default":1.0,${extra}}${rest}}`;
 const ui =
-  '"_meta":{"ui":{"resourceUri":"ui://page/one","visibility":["model"]},"ui/resourceUri":"ui://page/one"}';
+  '"_meta":{"ui":{"resourceUri":"ui://page/one","visibility":["model"]},"ui/resourceUri":"ui://page/one","openai/outputTemplate":"ui://page/one"}';
 const tools = [
   tool(
     'echo',
