@@ -3,6 +3,7 @@ import {
   appendFileSync,
   mkdirSync,
   mkdtempSync,
+  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -282,6 +283,26 @@ test('a file that the configuration names is followed too', async (t) => {
   assert.deepEqual(first.files, [keys]);
   writeFileSync(`${keys}.new`, '{"keys": []}');
   renameSync(`${keys}.new`, keys);
+  assert.equal(await followed.next(), 'port 3001');
+});
+
+test('a file to which a description of an API refers is followed too', async (t) => {
+  const directory = realpathSync(folder(t));
+  const [file, main, shared] = ['config.yaml', 'main.yaml', 'shared.yaml'].map((name) =>
+    join(directory, name),
+  );
+  writeFileSync(main!, 'openapi: 3.1.0\npaths: {/a: {$ref: shared.yaml}}\n');
+  writeFileSync(shared!, 'get: {operationId: before}\n');
+  writeFileSync(
+    file!,
+    `mcp: {port: 3001, targets: [{name: a, openapi: {host: 'https://a', schema: {file: ${main}}, references: [${directory}]}}]}\n`,
+  );
+  const followed = new Followed(t, file!);
+  const first = followed.source.start();
+  assert.ok(first.ok, first.ok ? '' : first.problems.map(renderProblem).join('\n'));
+  assert.deepEqual(first.files, [main, shared]);
+  writeFileSync(`${shared}.new`, 'get: {operationId: after}\n');
+  renameSync(`${shared}.new`, shared!);
   assert.equal(await followed.next(), 'port 3001');
 });
 

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../errorText.ts';
 import { readRegularFile } from '../files/index.ts';
 import type { Model, Place } from '../model/index.ts';
+import { readFilesOf } from '../mcp/targets/facts.ts';
 import { buildModel } from './build/model.ts';
 import { missingCommands, namedFiles, type NamedFile } from './files.ts';
 import { isLiteral } from './literals.ts';
@@ -99,12 +100,25 @@ function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
     ok: true,
     model,
     warnings: warningsOf(model, places, attached).toSorted(compareProblems),
-    files: [...new Set(named.flatMap(({ kind, name }) => (kind === 'file' ? [name] : [])))],
+    files: [
+      ...new Set([
+        ...named.flatMap(({ kind, name }) => (kind === 'file' ? [name] : [])),
+        ...readFiles(model),
+      ]),
+    ],
     named,
     secrets: secretsOf(value, tree, env),
     closesEverything: model.binds.length === 0 && !('binds' in settings && settings.binds !== undefined),
   };
 }
+
+/** Files to which files lead that the configuration names. */
+const readFiles = ({ binds }: Model): readonly string[] =>
+  binds
+    .flatMap(({ listeners }) => listeners)
+    .flatMap((listener) => ('routes' in listener ? listener.routes : []))
+    .flatMap(({ backends }) => backends)
+    .flatMap((backend) => (backend.kind === 'mcp' ? backend.targets.flatMap(readFilesOf) : []));
 
 /** Reads a configuration from a file. Never throws. */
 export function loadFile(path: string, env: Environment): LoadResult {

@@ -89,5 +89,13 @@ export type ApiSource =
       readonly api: DescribedApi;
       /** Parts of the description that are left out, for the operator. */
       readonly warnings: readonly string[];
+      /** The files besides the description itself that it was read from. */
+      readonly files?: readonly string[];
     }
-  | { readonly kind: 'url'; readonly url: string; readonly choice: OperationChoice };
+  | {
+      readonly kind: 'url';
+      readonly url: string;
+      readonly choice: OperationChoice;
+      /** Origins of other documents to which references may lead. */
+      readonly references?: readonly string[];
+    };

@@ -372,6 +372,19 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(echoed.headers['Authorization'], undefined);
     await session.close();
   },
+  'examples/mcp/openapiReferences.yaml': async ({ gateway }) => {
+    const session = await openSession(`${gateway.url}/mcp`);
+    const { result } = await session.request('tools/list');
+    const [tool] = result?.['tools'] as { name: string; inputSchema: { $defs: unknown } }[];
+    assert.equal(tool?.name, 'addProduct');
+    assert.deepEqual(Object.keys(tool.inputSchema.$defs as object), ['Price', 'Product']);
+    const product = { name: 'tea', price: 2 };
+    const echoed = JSON.parse(resultText(await session.call('addProduct', { body: product })) ?? '') as {
+      readonly json: unknown;
+    };
+    assert.deepEqual(echoed.json, product);
+    await session.close();
+  },
   'examples/mcp/sseClients.yaml': async ({ gateway, tools }) => {
     assert.ok((await tools('')).includes('echo'));
     const client = new Client({ name: 'old', version: '1' });

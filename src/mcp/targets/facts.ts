@@ -135,6 +135,12 @@ const toolNames = <Kind extends TargetKind>(
 export const toolNamesOf = (target: McpTarget): readonly string[] | undefined =>
   toolNames(target.kind, target);
 
+const readFiles = <Kind extends TargetKind>(kind: Kind, target: McpTargets[Kind]): readonly string[] =>
+  rows[kind].readFiles?.(target) ?? [];
+
+/** Files that the settings of a target were read from, besides those that the configuration names. */
+export const readFilesOf = (target: McpTarget): readonly string[] => readFiles(target.kind, target);
+
 type InCluster = (typeof allRows)[number]['cluster'][number];
 type ClusterFields = { readonly [One in InCluster as One['field']]: z.ZodOptional<One['schema']> };
 

@@ -1,5 +1,6 @@
 import type { DescribedApi, OperationChoice } from '../../../model/index.ts';
-import { DescriptionError, isObject, readDescriptionText, type JsonObject } from './descriptionText.ts';
+import { DescriptionError, isObject, readDocument, ValueBudget, type JsonObject } from './descriptionText.ts';
+import { joinDocuments, type LinkedDocuments, type MissingDocuments } from './linkedDocuments.ts';
 import { readOperations } from './operations.ts';
 import { References } from './references.ts';
 
@@ -16,8 +17,24 @@ const maxWarnings = 20;
  * Makes tools out of the text of an OpenAPI description, 3.0 or 3.1.
  * @throws DescriptionError
  */
-export function describeApi(text: string, choice: OperationChoice): Description {
-  const document = readDescriptionText(text);
+export const describeApi = (text: string, choice: OperationChoice): Description =>
+  describeDocument(readDocument(text, new ValueBudget()), choice);
+
+/**
+ * The same for a description in several documents.
+ * @returns the documents that have to be read first, where some are missing
+ * @throws DescriptionError
+ */
+export function describeLinked(
+  text: string,
+  choice: OperationChoice,
+  documents: LinkedDocuments,
+): Description | MissingDocuments {
+  const joined = joinDocuments(text, documents, new ValueBudget());
+  return 'missing' in joined ? joined : describeDocument(joined.document, choice);
+}
+
+function describeDocument(document: JsonObject, choice: OperationChoice): Description {
   const dialect = dialectOf(document);
   const warnings: string[] = [];
   let more = 0;

@@ -14,14 +14,24 @@ const yamlLimits = { maxOpenTokens: 4 * maxDepth, maxTokens: 5 * maxValues };
 /** Values that aliases may repeat, for each value that they repeat. */
 const maxAliasCount = 100;
 
+/** Counts the values of all documents of a description. */
+export class ValueBudget {
+  private left = maxValues;
+
+  /** @throws DescriptionError */
+  take(): void {
+    if (--this.left < 0) throw new DescriptionError(`has more than ${maxValues} values`);
+  }
+}
+
 /**
- * Reads the text of a description, which is JSON or YAML.
+ * Reads the text of a document of a description, which is JSON or YAML.
  * @throws DescriptionError
  */
-export function readDescriptionText(text: string): JsonObject {
+export function readDocument(text: string, budget: ValueBudget): JsonObject {
   const body = text.replace(/^\uFEFF/, '');
   const value = /^\s*\{/.test(body) ? fromJson(body) : fromYaml(body);
-  checkSize(value);
+  checkSize(value, budget);
   if (!isObject(value)) throw new DescriptionError('is no OpenAPI description: expected an object');
   return value;
 }
@@ -50,12 +60,11 @@ function fromYaml(text: string): unknown {
 }
 
 /** The code behind this can recurse: no value is too deep for it, and an alias to its own parent counts as deep. */
-function checkSize(top: unknown): void {
+function checkSize(top: unknown, budget: ValueBudget): void {
   const open: [value: unknown, depth: number][] = [[top, 0]];
-  let count = 0;
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [value, depth] = next;
-    if (++count > maxValues) throw new DescriptionError(`has more than ${maxValues} values`);
+    budget.take();
     if (typeof value !== 'object' || value === null) continue;
     if (depth >= maxDepth) throw new DescriptionError(`is nested deeper than ${maxDepth} levels`);
     for (const part of Object.values(value)) open.push([part, depth + 1]);

@@ -52,7 +52,7 @@ export function pathOf(ref: unknown): readonly string[] {
   if (typeof ref !== 'string') throw new DescriptionError('a $ref is no text');
   if (!ref.startsWith('#'))
     throw new DescriptionError(
-      `the reference ${shown(ref)} leads outside of the description, and the gateway fetches no other documents: put all parts into one`,
+      `the reference ${shown(ref)} leads outside of the description, and the setting references allows no other documents: put all parts into one`,
     );
   if (ref === '#') return [];
   if (!ref.startsWith('#/'))

@@ -1,5 +1,6 @@
 import { DescriptionError, isObject, type JsonObject } from './descriptionText.ts';
 import { isPattern, nested, plain, type Nesting } from './schemaKeywords.ts';
+import { withinDocument } from './linkedDocuments.ts';
 import { pathOf, type References } from './references.ts';
 
 /** A schema of a tool: an object, or `true` and `false`. */
@@ -143,8 +144,9 @@ export class SchemaWriter {
   }
 
   private freeName(path: readonly string[]): string {
-    const [first, second, ...rest] = path;
-    const own = first === 'components' && second === 'schemas' && rest.length > 0 ? rest : path;
+    const within = withinDocument(path);
+    const [first, second, ...rest] = within;
+    const own = first === 'components' && second === 'schemas' && rest.length > 0 ? rest : within;
     const base =
       own
         .join('_')

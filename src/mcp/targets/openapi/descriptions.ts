@@ -45,7 +45,7 @@ export class Descriptions {
         ready: Promise.resolve(),
         release: () => undefined,
       };
-    const key = JSON.stringify([source.url, source.choice]);
+    const key = JSON.stringify([source.url, source.choice, source.references]);
     const found = this.remote.get(key) ?? this.open(source);
     // The newest stands last.
     this.remote.delete(key);

@@ -1,4 +1,4 @@
-import type { DescribedApi, OpenApiTarget } from '../../../model/index.ts';
+import type { OpenApiTarget } from '../../../model/index.ts';
 import { networkFacts } from '../kind/networkFacts.ts';
 import type { TargetFacts } from '../kind/targetFacts.ts';
 import { openapiInCluster } from './openapiInCluster.ts';
@@ -19,6 +19,7 @@ export const openapiFacts = {
   warnings: ({ source }) => (source.kind === 'read' ? source.warnings : []),
   toolNames: ({ source }) =>
     source.kind === 'read' ? source.api.operations.map(({ tool }) => tool.name) : undefined,
+  readFiles: ({ source }) => (source.kind === 'read' ? (source.files ?? []) : []),
   file: openapiFile,
   cluster: [openapiInCluster],
 } as const satisfies TargetFacts<OpenApiTarget>;

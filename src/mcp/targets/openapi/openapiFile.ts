@@ -8,6 +8,7 @@ import { checkServer, serverFields, serverNames, serverOf } from '../kind/remote
 import { fileForm } from '../kind/targetFacts.ts';
 import { describeApi } from '../description/describe.ts';
 import { operationList } from './operationLists.ts';
+import { describeFiles } from './referencedFiles.ts';
 
 /** A description is full of `$ref`, which is no variable. */
 const text = literalText(
@@ -35,29 +36,72 @@ function urlProblem(text: string): string | undefined {
   return hasPassword ? 'a URL with a password would end up in logs' : undefined;
 }
 
+const isUrl = (place: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(place);
+
+const referencePlaces = z
+  .array(namesFile(z.string().min(1), 'folder', (place) => !isUrl(place)))
+  .min(1)
+  .describe(
+    'The places of other documents to which `$ref` may lead: folders for a description in a file, origins such as https://schemas.example.com for one at a URL.',
+  );
+
+/** @param url of the description */
+function originProblem(place: string, url: string): string | undefined {
+  const { protocol, origin } = URL.parse(place) ?? {};
+  if (!/^https?:$/.test(protocol ?? '') || (place !== origin && place !== `${origin}/`))
+    return 'expected an origin such as https://schemas.example.com, because the description is at a URL';
+  const isWeaker = url.startsWith('https:') && protocol === 'http:';
+  return isWeaker ? 'a description that is fetched over https does not refer to http' : undefined;
+}
+
 /** Adds what is wrong with the description to the problems of the file. */
-type Wrong = (message: string, path?: readonly string[]) => void;
+type Wrong = (message: string, path: readonly (string | number)[]) => void;
 
 /** The description, read where it is at hand; undefined where something is wrong with it. */
-function sourceOf(given: Written, choice: OperationChoice, wrong: Wrong): ApiSource | undefined {
+function sourceOf(
+  given: Written,
+  choice: OperationChoice,
+  references: readonly string[] | undefined,
+  wrong: Wrong,
+): ApiSource | undefined {
   const { url, file, inline } = typeof given === 'string' ? { inline: given } : { ...none, ...given };
   const [one, ...others] = [url, file, inline].filter((part) => part !== undefined);
   if (one === undefined || others.length > 0) {
-    wrong('expected exactly one of url, file, inline');
+    wrong('expected exactly one of url, file, inline', ['schema']);
     return undefined;
   }
   if (url !== undefined) {
     const problem = urlProblem(url);
-    if (problem !== undefined) wrong(problem, ['url']);
-    return { kind: 'url', url, choice };
+    if (problem !== undefined) wrong(problem, ['schema', 'url']);
+    for (const [index, place] of (references ?? []).entries()) {
+      const why = originProblem(place, url);
+      if (why !== undefined) wrong(why, ['references', index]);
+    }
+    const origins = references?.flatMap((place) => URL.parse(place)?.origin ?? []);
+    return { kind: 'url', url, choice, ...(origins && { references: origins }) };
+  }
+  if (references !== undefined && file === undefined) {
+    wrong('a description without a place of its own refers to no other documents: use file or url', [
+      'references',
+    ]);
+    return undefined;
+  }
+  for (const [index, place] of (references ?? []).entries()) {
+    if (!isUrl(place)) continue;
+    wrong('expected a folder, because the description is in a file', ['references', index]);
+    return undefined;
   }
   try {
+    if (file !== undefined && references !== undefined) {
+      const { api, warnings, files } = describeFiles(file, references, choice);
+      return { kind: 'read', api, warnings, files };
+    }
     const { api, warnings } = describeApi(file === undefined ? one : readRegularText(file), choice);
     return { kind: 'read', api, warnings };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const reason = code === 'ENOENT' ? 'there is no such file' : messageOf(error);
-    const where = typeof given === 'string' ? [] : [file === undefined ? 'inline' : 'file'];
+    const where = typeof given === 'string' ? ['schema'] : ['schema', file === undefined ? 'inline' : 'file'];
     wrong(file === undefined ? reason : `${file}: ${reason}`, where);
     return undefined;
   }
@@ -69,6 +113,7 @@ const settings = oneOf(
   fields({
     ...serverFields(undefined, 'The path of the first server of the description'),
     schema: written,
+    references: referencePlaces.optional(),
     include: operationList('Only these operations become tools; every operation by default.').optional(),
     exclude: operationList('These operations do not become tools, whatever `include` says.').optional(),
     outputSchemas: z
@@ -81,14 +126,14 @@ const settings = oneOf(
   serverNames,
 )
   .superRefine(checkServer)
-  .transform(({ schema, include, exclude, outputSchemas = true, ...server }, context) => {
+  .transform(({ schema, references, include, exclude, outputSchemas = true, ...server }, context) => {
     const choice: OperationChoice = {
       ...(include && { include }),
       ...(exclude && { exclude }),
       ...(outputSchemas ? {} : { outputSchemas }),
     };
-    const source = sourceOf(schema, choice, (message, path = []) =>
-      context.addIssue({ code: 'custom', message, path: ['schema', ...path] }),
+    const source = sourceOf(schema, choice, references, (message, path) =>
+      context.addIssue({ code: 'custom', message, path: [...path] }),
     );
     return source === undefined ? z.NEVER : { ...serverOf(server), source };
   });

@@ -34,10 +34,10 @@ const exactlyOne = (...names: readonly string[]) => {
     message,
     holds: (value: object): boolean =>
       names.filter((name) => (value as Record<string, unknown>)[name] !== undefined).length === 1,
-    crd: crdRules({
+    rule: {
       rule: `[${names.map((name) => `has(self.${name})`).join(', ')}].filter(x, x).size() == 1`,
       message,
-    }),
+    },
   };
 };
 
@@ -51,6 +51,23 @@ const insideHost = /^https:\/\/([^/?:]*\.)?(localhost|svc|cluster\.local)([:/?]|
 const noUrl = 'an https URL is needed, with the name of a host outside the cluster';
 
 const isOutside = (url: string): boolean => namedHost.test(url) && !insideHost.test(url) && URL.canParse(url);
+
+/** The scheme and host of an address outside the cluster. */
+const namedOrigin = /^https:\/\/([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z]([-a-z0-9]*[a-z0-9])?(:[0-9]{1,5})?$/;
+const noOrigin = 'an origin is needed, such as https://schemas.example.com, outside the cluster';
+
+const origin = z
+  .string()
+  .max(263)
+  .refine((text) => namedOrigin.test(text) && isOutside(text), noOrigin)
+  .meta(
+    crdRules({
+      rule: `self.matches(r'${namedOrigin.source}') && !self.matches(r'${insideHost.source}') && isURL(self)`,
+      message: noOrigin,
+    }),
+  );
+
+const referencesNeedUrl = 'references to other documents are followed for a description at a url only';
 
 const oneSource = exactlyOne('inline', 'configMap', 'url', 'service');
 
@@ -88,7 +105,7 @@ const description = z
       .describe('Fetched by the proxies from a Service, without TLS, and kept fresh.'),
   })
   .refine(oneSource.holds, oneSource.message)
-  .meta(oneSource.crd)
+  .meta(crdRules(oneSource.rule))
   .describe('The OpenAPI description (3.0 or 3.1) of the API.');
 
 const someOperation = crdRules({
@@ -104,6 +121,12 @@ const schema = z
     service: service(api).optional(),
     host: host(api).optional(),
     schema: description,
+    references: z
+      .array(origin)
+      .min(1)
+      .max(16)
+      .optional()
+      .describe('Origins of other documents to which $ref may lead, for a description at a url.'),
     include: operationList('Only these operations become tools; every operation unless given.')
       .meta(someOperation)
       .optional(),
@@ -118,7 +141,16 @@ const schema = z
       ),
   })
   .refine(oneServer.holds, oneServer.message)
-  .meta(oneServer.crd)
+  .refine(({ schema: { url }, references }) => references === undefined || url !== undefined, {
+    message: referencesNeedUrl,
+    path: ['references'],
+  })
+  .meta(
+    crdRules(oneServer.rule, {
+      rule: '!has(self.references) || has(self.schema.url)',
+      message: referencesNeedUrl,
+    }),
+  )
   .describe('An HTTP API with an OpenAPI description, whose operations the gateway serves as tools.');
 
 type Settings = z.output<typeof schema>;
@@ -167,7 +199,10 @@ function sourceOf(settings: Settings, tools: ClusterTools): Made<{ readonly sour
       : described(settings, found.text, 'unresolved', `ConfigMap ${name}: ${key}`);
   }
   const choice = choiceOf(settings);
-  if (inside === undefined) return { source: { kind: 'url', url: url ?? '', choice } };
+  if (inside === undefined) {
+    const origins = settings.references?.map((one) => new URL(one).origin);
+    return { source: { kind: 'url', url: url ?? '', choice, ...(origins && { references: origins }) } };
+  }
   const { path, ...port } = inside;
   const found = tools.service(port);
   if ('why' in found) return found;

@@ -1,7 +1,8 @@
 import { messageOf } from '../../../errorText.ts';
-import { fetchText, maxFileBytes } from '../../../files/index.ts';
+import { fetchText, maxFileBytes, type FetchOptions } from '../../../files/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import { toolsOf, type ApiTools } from './apiTools.ts';
+import { describeUrls } from './referencedUrls.ts';
 import type { ApiSource } from '../../../model/index.ts';
 import { describeElsewhere } from '../description/describeElsewhere.ts';
 
@@ -122,15 +123,26 @@ export class RemoteDescription {
 
   /** @returns how long it is fresh, in milliseconds */
   private async once(): Promise<number> {
-    const { url, choice } = this.source;
+    const { url, choice, references } = this.source;
     const { signal } = this.ended;
-    const { text, maxAgeMs } = await fetchText(url, {
+    const options: FetchOptions = {
       fetch: (input, init) => fetch(input, init),
       timeoutMs: this.pace.timeoutMs,
       maxBytes: maxFileBytes(),
       accept: 'application/json, application/yaml, text/yaml;q=0.9, */*;q=0.5',
       signal,
-    });
+    };
+    const fetched = await fetchText(url, options);
+    if (references !== undefined) {
+      const linked = { choice, origins: references, fetch: options };
+      const { whole, api, warnings, maxAgeMs } = await describeUrls({ ...fetched, url }, linked);
+      signal.throwIfAborted();
+      if (whole !== this.text) this.replace(toolsOf(api), warnings);
+      this.text = whole;
+      this.problem = undefined;
+      return maxAgeMs ?? this.pace.maxFreshMs;
+    }
+    const { text, maxAgeMs } = fetched;
     if (text !== this.text) {
       const { api, warnings } = await describeElsewhere(text, choice, signal);
       signal.throwIfAborted();
