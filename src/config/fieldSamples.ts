@@ -92,6 +92,7 @@ const samples: Readonly<Record<string, readonly (string | number)[]>> = {
   status: [503],
   target: ['orders'],
   tenant_id: ['11111111-2222-3333-4444-555555555555'],
+  timeout: ['30s'],
   title: ['Find orders'],
   token: ['$TOKEN'],
   tokenEndpoint: ['https://login.example.com/oauth2/token'],
