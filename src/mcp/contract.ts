@@ -225,6 +225,8 @@ export interface Caller {
    * without a call, where they may allow some call of it. Absent where the route has no rule about items.
    */
   readonly refusalOf?: (item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
+  /** The rules behind `refusalOf` as text: other text, other rules. Absent where the route has no rule about items. */
+  readonly itemRules?: string;
   /** The names in the rules of the route; they are compared with the lists of the servers. Absent without any. */
   readonly toolNames?: readonly ToolNames[];
   /** The checks of policies for the requests of a method; absent where no policy checks messages. */
@@ -243,8 +245,9 @@ export interface Caller {
    */
   readonly rulesBasis?: () => RulesBasis | undefined;
   /**
-   * For what would go on for as long as the client stays: `end` is called once the rules that let the caller in may say
-   * something else. Absent for requests that end by themselves.
+   * Says that the answer goes on for as long as the client stays. `end` is called once the rules that let the caller in
+   * may say something else. From then on, the rules judge each item on a budget of its own. Absent where no
+   * configuration can change.
    * @returns what takes it back
    */
   readonly whileAllowed?: (end: () => void) => () => void;

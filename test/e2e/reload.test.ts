@@ -9,6 +9,7 @@ import { startLoad } from './load.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import {
   authentication,
+  inline,
   mcpRoute,
   node,
   rogue,
@@ -16,6 +17,8 @@ import {
   startEchoApp,
   startIdp,
 } from './stage.testing.ts';
+import { RawClient } from '../../src/mcp/rawClient.testing.ts';
+import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
 import { until } from '../../src/until.testing.ts';
 
 /** A configuration with the echo app on every path and, before it, these paths answered by the gateway. */
@@ -204,6 +207,122 @@ ${mcpRoute({
   await session.close();
   await again.ended;
 });
+
+/** A route for the holders of keys. */
+interface KeyedRoute {
+  readonly keys: readonly string[];
+  readonly rules: readonly string[];
+  readonly targets?: readonly string[];
+  /** The body that `/other` answers with. */
+  readonly other?: string;
+}
+
+const keyedRoute = ({ keys, rules, targets = ['one'], other = 'first' }: KeyedRoute): string => `
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - name: other
+      matches: [{ path: { exact: /other } }]
+      policies: { directResponse: { status: 200, body: ${other} } }
+    - name: mcp
+      matches: [{ path: { exact: /mcp } }]
+      policies:
+        apiKey: ${inline({ location: { header: { name: 'x-key' } }, keys: keys.map((key) => ({ key })) })}
+        mcpAuthorization: ${inline({ rules })}
+      backends: ${inline([
+        { mcp: { targets: targets.map((name) => ({ name, stdio: { cmd: node, args: [rogue] } })) } },
+      ])}
+`;
+
+const everyItem = 'has(mcp.tool) || has(mcp.resource)';
+
+/** A gateway with the route, and what changes it. */
+async function startKeyed(route: KeyedRoute) {
+  const gateway = await startGateway(keyedRoute(route));
+  const url = new URL(`${gateway.url}/mcp`);
+  let version = 0;
+  return {
+    gateway,
+    modern: (key: string) => new RawModernClient(url, {}, { 'x-key': key }),
+    legacy: (key: string) => new RawClient(url, { 'x-key': key }),
+    /** Resolves when the next request is served under the new configuration. */
+    reload: async (next: KeyedRoute): Promise<void> => {
+      const other = `version-${String(++version)}`;
+      gateway.rewrite(keyedRoute({ ...next, other }));
+      await until(
+        'the new configuration',
+        async () => (await (await fetch(`${gateway.url}/other`)).text()) === other,
+      );
+    },
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+  };
+}
+
+const updated = (client: RawModernClient, uri: string) =>
+  client.post('tools/call', { name: 'updateLater', arguments: { uris: [uri] } });
+
+test('a modern client stops listening when a reload hides a resource or removes its key, and not before', async () => {
+  const keys = ['alice', 'bob'];
+  const route: KeyedRoute = { keys, rules: [everyItem] };
+  await using stage = await startKeyed(route);
+  const uri = 'file:///a';
+  const filter = { resourceSubscriptions: [uri] };
+  const alice = stage.modern('alice');
+  const { events, honoured } = await alice.listen(filter);
+  assert.deepEqual(honoured, filter);
+  await stage.reload(route);
+  await updated(alice, uri);
+  assert.equal((await events.next())?.method, 'notifications/resources/updated');
+
+  await stage.reload({ keys, rules: [`has(mcp.tool)`] });
+  const [end, ...more] = await events.rest();
+  assert.deepEqual(more, []);
+  assert.equal((end?.result as { resultType?: string }).resultType, 'complete');
+  assert.deepEqual((await alice.listen(filter)).honoured, {});
+
+  await stage.reload(route);
+  const again = await alice.listen(filter);
+  await stage.reload({ keys: ['bob'], rules: [everyItem] });
+  assert.equal((await again.events.rest()).length, 1);
+  assert.equal((await alice.post('server/discover')).status, 401);
+});
+
+const toolsChanged = 'notifications/tools/list_changed';
+
+for (const targets of [['one'], ['one', 'two']])
+  test(`clients hear of changed lists after a change of the rules, with ${targets.join(' and ')}`, async () => {
+    const keys = ['alice', 'bob'];
+    const rules = [everyItem];
+    const stricter = ['has(mcp.tool)'];
+    await using stage = await startKeyed({ keys, rules, targets });
+    const legacy = stage.legacy('alice');
+    await legacy.initialize();
+    const before = await legacy.get();
+    const modern = stage.modern('bob');
+    const listening = await modern.listen({ toolsListChanged: true });
+
+    await stage.reload({ keys, rules: stricter, targets });
+    await before.rest();
+    const after = await legacy.get();
+    assert.equal((await after.next())?.method, toolsChanged);
+    assert.equal((await listening.events.rest()).length, 1);
+    // Another request first: the news waits for the stream.
+    await modern.post('tools/list');
+    const again = await modern.listen({ toolsListChanged: true });
+    assert.equal((await again.events.next())?.method, toolsChanged);
+
+    // A change that does not concern the route says nothing.
+    await stage.reload({ keys, rules: stricter, targets });
+    const call = { name: targets.length === 1 ? 'changed' : 'one_changed' };
+    await legacy.post(legacy.request('ping'));
+    await modern.post('tools/call', call);
+    assert.equal((await again.events.next())?.method, toolsChanged);
+    await again.events.cancel();
+    await after.cancel();
+    assert.equal(again.events.raw.match(/list_changed/g)?.length, 2);
+    assert.equal(after.raw.match(/tools\/list_changed/g)?.length, 1);
+  });
 
 test('a FIFO in the place of the file or of a file that it names stops neither traffic nor the end', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-fifo-'));

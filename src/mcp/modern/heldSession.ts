@@ -1,12 +1,16 @@
 /** A session that the gateway holds for a client of the modern era, which knows of none. */
 
 import { asGatewayError, GatewayError } from '../../errors.ts';
+import type { McpBackend } from '../../model/index.ts';
+import { initializeResult } from '../federation/capabilities.ts';
 import { Federation } from '../federation/federation.ts';
 import { initializeAll } from '../federation/initializeAll.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { errorTextOf } from '../json/errorMember.ts';
 import { ownMessage, ownNotification } from '../json/ownMessage.ts';
 import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
+import { announcedLists, changingLists } from '../session/announcedLists.ts';
+import { maxKeptResponse } from '../session/initializeCall.ts';
 import type { Session } from '../session/session.ts';
 import type { Waiter } from '../targets/kind/target.ts';
 import type { RequestMeta } from './requestMeta.ts';
@@ -28,6 +32,8 @@ export class HeldSession {
   logLevel: string | undefined;
   /** URIs that clients listen for, with the number of their streams. */
   readonly subscribed = new Map<string, number>();
+  /** The configuration that the answer is about, where the session has several targets. */
+  private followed: McpBackend | undefined;
 
   private readonly onStart: (target: string, problem?: string) => void;
 
@@ -50,6 +56,7 @@ export class HeldSession {
 
   private begin(meta: RequestMeta, version: string): Promise<ServerAnswer> {
     const { session } = this;
+    const initialize = initializeText(meta, version);
     const { promise, resolve, reject } = Promise.withResolvers<ServerAnswer>();
     const isFederated = session.federation instanceof Federation;
     // The targets of a federation tell of their starts by themselves.
@@ -73,23 +80,42 @@ export class HeldSession {
           started();
           session.agree(said);
           session.notify(ownNotification('notifications/initialized'), undefined);
+          session.announces = announcedLists(response);
+          if (session.federation === undefined && response.text.length <= maxKeptResponse)
+            session.opening = { request: initialize, response };
           this.answer = serverAnswer(response);
           resolve(this.answer);
         }
       },
       failed,
     };
-    const initialize = initializeText(meta, version);
     try {
-      if (session.federation instanceof Federation)
+      if (session.federation instanceof Federation) {
+        this.followed = session.federation.settings;
         initializeAll(session.federation, initialize, version, waiter);
-      else
+      } else
         for (const target of session.targets.values())
           target.open({ envelope: initialize, token: undefined, edits: [] }, waiter);
     } catch (error) {
       failed(asGatewayError(error));
     }
     return promise;
+  }
+
+  /** The configuration has brought other targets. @param version of the program */
+  follow(version: string): void {
+    const { federation } = this.session;
+    if (this.answer === undefined || !(federation instanceof Federation)) return;
+    if (federation.settings === this.followed) return;
+    this.followed = federation.settings;
+    const targets = federation.all.map(({ name, facts }) => ({ name, facts }));
+    const { capabilities, serverInfo, instructions } = initializeResult('', version, targets);
+    this.session.announces = new Set(changingLists.filter((list) => list in Object(capabilities)));
+    this.answer = {
+      capabilities: JSON.stringify(capabilities),
+      serverInfo: JSON.stringify(serverInfo),
+      instructions: instructions === undefined ? undefined : JSON.stringify(instructions),
+    };
   }
 }
 

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
 import { namingOf } from '../items/naming.ts';
-import type { Session } from '../session/session.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { TargetStarts } from '../session/targetStarts.ts';
 import type { SessionSeal } from '../session/sessionId.ts';
@@ -53,13 +52,12 @@ export class HeldSessions {
 
   /** @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down, policy_failed */
   use(settings: McpBackend, caller: Caller, meta: RequestMeta): HeldUse {
-    const { sessions } = this.options;
     const key = settings.stateless === true ? undefined : keyOf(settings, caller, meta);
     const known = key === undefined ? undefined : this.byKey.get(key);
     const isAnonymous = caller.principal === undefined && this.options.soleClient !== true;
     if (
       known !== undefined &&
-      continues(known.session, settings, caller, sessions) &&
+      continues(known, settings, caller, this.options) &&
       (!isAnonymous || keepsNothing(known, settings))
     )
       return { held: known, release: () => undefined };
@@ -130,7 +128,13 @@ function keepsNothing({ answer, session }: HeldSession, { targets }: McpBackend)
 }
 
 /** Brings a session in line with the configuration and the caller of a request; false where it cannot go on. */
-function continues(session: Session, settings: McpBackend, caller: Caller, sessions: Sessions): boolean {
+function continues(
+  held: HeldSession,
+  settings: McpBackend,
+  caller: Caller,
+  { sessions, version }: HeldSessionsOptions,
+): boolean {
+  const { session } = held;
   if (session.ended) return false;
   session.touch();
   sessions.extend(session, settings, caller);
@@ -138,6 +142,7 @@ function continues(session: Session, settings: McpBackend, caller: Caller, sessi
     void sessions.endSession(session, endGraceMs);
     return false;
   }
+  held.follow(version);
   session.attachCaller(caller, namingOf(settings));
   return !session.ended;
 }

@@ -126,10 +126,18 @@ export function openEventStream(
   const { session, join } = use();
   const tally = streams.enter(holder);
   const stream = reply.open(200, eventStreamHeaders);
-  const { end, remove } = join(stream, ItemRules.of(caller, namingOf(settings).view));
+  let joined: ReturnType<typeof join> | undefined;
+  let isOver = false;
+  const end = (): void => {
+    isOver = true;
+    joined?.end();
+  };
+  // First, so that the news that waits is judged like the news to come.
+  const release = caller.whileAllowed?.(end);
+  const { remove } = (joined = join(stream, ItemRules.of(caller, namingOf(settings).view)));
+  if (isOver) joined.end();
   session.listened();
   const cancelEnd = endAt(end, caller.expiresAt, now);
-  const release = caller.whileAllowed?.(end);
   reply.onClose(() => {
     cancelEnd();
     release?.();

@@ -79,7 +79,7 @@ function open(
       };
       begin().catch(() => news.end());
       return {
-        end: () => news.end(),
+        end: () => streams.endStream(news),
         remove: () => {
           isOver = true;
           leave();

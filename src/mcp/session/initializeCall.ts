@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../errors.ts';
+import { announcedLists } from './announcedLists.ts';
 import type { PostResponse } from './postResponse.ts';
 import type { Call } from './call.ts';
 import { errorTextOf } from '../json/errorMember.ts';
@@ -9,7 +10,7 @@ import type { Waiter } from '../targets/kind/target.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
 
 /** Characters of an answer to initialize that is kept for targets that join later. */
-const maxKeptResponse = 16_384;
+export const maxKeptResponse = 16_384;
 
 /** The surroundings of an initialize. */
 export interface InitializeUse {
@@ -59,6 +60,7 @@ export class InitializeCall implements Waiter {
     } else {
       this.use.onStart();
       this.session.agree(version);
+      this.session.announces = announcedLists(response);
       if (this.session.federation === undefined && response.text.length <= maxKeptResponse)
         this.session.opening = { request: this.request, response };
       // The client has yet to hear its id.

@@ -1,6 +1,7 @@
 import type { ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
 import { readEnvelope, type RpcId } from '../json/envelope.ts';
+import { changingLists, listChangedText } from './announcedLists.ts';
 import type { CallAnswer } from './callAnswer.ts';
 import { ClientStreams } from './clientStreams.ts';
 
@@ -26,6 +27,10 @@ function asksForRoots(text: string): boolean {
 export class ModernStreams extends ClientStreams {
   override resumable = false;
   private readonly listeners = new Set<NewsListener>();
+  /** Streams that the gateway has ended, and whose clients have not come back yet. */
+  private awaited = 0;
+  /** Lists that have changed meanwhile. */
+  private readonly missed = new Set<string>();
 
   override get open(): number {
     return this.listeners.size;
@@ -42,7 +47,18 @@ export class ModernStreams extends ClientStreams {
   /** A client listens. @returns what ends that */
   listen(listener: NewsListener): () => void {
     this.listeners.add(listener);
+    if (this.awaited > 0) {
+      for (const list of this.missed) listener.hear(listChangedText(list), undefined);
+      this.awaited--;
+      if (this.awaited === 0) this.missed.clear();
+    }
     return () => void this.listeners.delete(listener);
+  }
+
+  /** The gateway ends a stream. Its client may listen again, and then hears which lists have changed meanwhile. */
+  endStream(listener: NewsListener): void {
+    if (this.listeners.delete(listener)) this.awaited++;
+    listener.end();
   }
 
   override deliver(
@@ -53,6 +69,7 @@ export class ModernStreams extends ClientStreams {
     names?: ItemNameSource,
   ): void {
     if (askedId === undefined && kind === 'other') {
+      if (this.awaited > 0) this.noteMissed(text);
       for (const listener of [...this.listeners]) listener.hear(text, names);
       return;
     }
@@ -61,6 +78,13 @@ export class ModernStreams extends ClientStreams {
     // Servers ask for the roots when a session begins; all other questions are about a call, which is over.
     else if (askedId !== undefined && asksForRoots(text)) this.outbox.hold({ text, askedId, names });
     else if (askedId !== undefined) this.onUndeliverable(askedId);
+  }
+
+  private noteMissed(text: string): void {
+    const message = readEnvelope(text);
+    if (typeof message === 'string') return;
+    for (const list of changingLists)
+      if (message.method === `notifications/${list}/list_changed`) this.missed.add(list);
   }
 
   override tick(now: number): void {

@@ -7,6 +7,7 @@ import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { ownMessage } from '../json/ownMessage.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
+import { announcedLists } from './announcedLists.ts';
 import { serverMark, type CarriedState } from './carriedState.ts';
 import { isRevivedAnew, resumableTarget, serversMark } from './resumption.ts';
 import type { Session } from './session.ts';
@@ -80,6 +81,7 @@ export async function revive(
   session.targets.add(target, connection);
   const response = await beginAnew(connection, request, session.protocolVersion);
   session.opening = { request, response };
+  session.announces = announcedLists(response);
 }
 
 /** The params of an initialize, as JSON text; undefined where it has none. */

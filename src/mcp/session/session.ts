@@ -18,6 +18,7 @@ import type {
   TargetListener,
   TargetView,
 } from '../targets/kind/target.ts';
+import { changingLists, listChangedText } from './announcedLists.ts';
 import type { Call } from './call.ts';
 import type { CallAnswer } from './callAnswer.ts';
 import { cancelCalls, notify, respond } from './clientMessages.ts';
@@ -142,6 +143,10 @@ export class Session implements TargetListener, Evictable, MessageContext {
   private reached: Caller['reach'];
   /** Rules about items held for the newest request. */
   private ruled = false;
+  /** The features whose changes the client hears of, as it was told; undefined where another process told it. */
+  announces: ReadonlySet<string> | undefined;
+  /** The names and the rules of the newest request; undefined before the first one. */
+  private shaped: { readonly naming: Naming; readonly itemRules: string | undefined } | undefined;
   /** Milliseconds since the epoch, wherever that was. */
   readonly createdAt: number;
   private readonly now: () => number;
@@ -262,8 +267,9 @@ export class Session implements TargetListener, Evictable, MessageContext {
   }
 
   /** A request of the session is being served: notes how targets are reached for its caller, and what the caller may know. */
-  attachCaller(caller: Caller, { view }: Pick<Naming, 'view'>): void {
+  attachCaller(caller: Caller, naming: Naming): void {
     const { reach, reachesAlike, environment } = caller;
+    const { view } = naming;
     const itemRules = ItemRules.of(caller, view);
     this.itemView = view;
     this.ruled = itemRules !== undefined;
@@ -276,6 +282,28 @@ export class Session implements TargetListener, Evictable, MessageContext {
       if (target.awaitsCaller === true) target.attended?.(this.knownTo(itemRules, target));
     }
     this.federation?.attachCaller(caller);
+    if (this.shaped?.naming !== naming || this.shaped.itemRules !== caller.itemRules)
+      this.reshape(naming, caller.itemRules);
+  }
+
+  /** The client lists again what other rules, or other names, show it. A federation tells of other names by itself. */
+  private reshape(naming: Naming, itemRules: string | undefined): void {
+    const before = this.shaped;
+    this.shaped = { naming, itemRules };
+    if (before === undefined) return;
+    const isRenamed = (): boolean =>
+      this.federation === undefined &&
+      [...this.targets.values()].some(
+        (target) => !naming.showsAlike(before.naming, this.targets.nameOf(target)),
+      );
+    if (before.itemRules === itemRules && !isRenamed()) return;
+    for (const list of changingLists)
+      if (this.hearsOf(list)) this.streams.deliver(listChangedText(list), 'other');
+  }
+
+  /** Was the client told that it hears of changes of the list? */
+  hearsOf(list: string): boolean {
+    return this.announces?.has(list) ?? true;
   }
 
   /** A target without a credential for the caller fails the caller's calls; the others serve them. */

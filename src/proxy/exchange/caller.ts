@@ -24,15 +24,16 @@ export function callerOf(exchange: LiveExchange): Caller {
       : {
           refusalOf: (item: McpItem, call?: ItemCall) => refusalOf(exchange, item, call),
           rulesBasis: () => rulesBasisOf(exchange, rules),
+          itemRules: exchange.route?.itemRules ?? '',
           toolNames: exchange.route?.toolNames ?? [],
         }),
     ...(counters.length === 0 ? {} : { count: countOf(exchange, counters) }),
     ...(times.length === 0 ? {} : { callTime: callTimeOf(exchange, times) }),
     ...checksOf(exchange),
-    // Other requests end by themselves.
-    ...(exchange.method === 'GET'
-      ? { whileAllowed: (end: () => void) => exchange.connection.port.keepLongLived(exchange, end) }
-      : {}),
+    whileAllowed: (end) => {
+      exchange.isLongLived = true;
+      return exchange.connection.port.keepLongLived(exchange, end);
+    },
   };
 }
 
@@ -45,7 +46,7 @@ function refusalOf(exchange: LiveExchange, item: McpItem, call?: ItemCall): Item
 }
 
 function refusalByRules(exchange: LiveExchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined {
-  if (exchange.method === 'GET') exchange.workLeft = expressionWork;
+  if (exchange.isLongLived) exchange.workLeft = expressionWork;
   let stepUp: ItemRefusal | undefined;
   for (const rule of exchange.route?.refuseMcpItem ?? []) {
     const refusal = rule(exchange, item, call);

@@ -160,6 +160,8 @@ export interface CompiledRoute {
   readonly mcpCallTime: readonly Step<'mcpCallTime'>[];
   readonly onMcpRequest: readonly Step<'onMcpRequest'>[];
   readonly onMcpResult: readonly Step<'onMcpResult'>[];
+  /** The rules about items as text; undefined without any. */
+  readonly itemRules: string | undefined;
   /** The names in the rules about items. */
   readonly toolNames: readonly ToolNames[];
   /** Each of them looks at nothing but the item and the identity. */
@@ -247,6 +249,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
 
   /** The answer has begun. */
   started = false;
+  /** The answer goes on for as long as the client stays. */
+  isLongLived = false;
   /** The answer is another worker's, who counts and logs it. */
   relayed = false;
   /** The audit stream knows the request. */

@@ -10,11 +10,11 @@ import { get, ok, RawBackend, type RawClient } from '../wire.testing.ts';
 
 const callers: Caller[] = [];
 
-/** Answers a GET of MCP with a stream that lasts. */
-const listening: LocalHandler = (_request, reply, caller) => {
+/** Answers with a stream that lasts: to a GET, or to a POST such as `subscriptions/listen`. */
+const listening: LocalHandler = (request, reply, caller) => {
   callers.push(caller);
   const stream = reply.open(200, [['content-type', 'text/event-stream']]);
-  const release = caller.whileAllowed?.(() => stream.end());
+  const release = request.query === 'call' ? undefined : caller.whileAllowed?.(() => stream.end());
   reply.onClose(() => release?.());
   stream.write('data: hello\n\n');
 };
@@ -32,9 +32,11 @@ const model = (mcp: RouteInShort, ...others: readonly RouteInShort[]): ModelInSh
   routes: [...others, mcp],
 });
 
-async function listen(plane: TestPlane): Promise<RawClient> {
+const post = (path: string): string => `POST ${path} HTTP/1.1\r\nhost: app.test\r\ncontent-length: 0\r\n\r\n`;
+
+async function listen(plane: TestPlane, request = get('/mcp')): Promise<RawClient> {
   const client = await plane.client();
-  client.send(get('/mcp'));
+  client.send(request);
   await client.find('the first event', () => client.text.includes('hello') || undefined);
   return client;
 }
@@ -70,26 +72,33 @@ const cases: readonly (readonly [what: string, next: ModelInShort, lives: boolea
   ['everything: there is no route left', { routes: [] }, false],
 ];
 
-for (const [what, next, lives] of cases)
-  test(`a stream that is open ${lives ? 'goes on' : 'ends'} when a reload changes ${what}`, async () => {
-    const plane = await TestPlane.start(model(route()));
-    const client = await listen(plane);
-    await plane.apply(next);
-    // The reload ends the streams before it is complete.
-    const { access } = plane;
-    if (lives) {
-      assert.equal(access.length, 0);
-      assert.equal(client.ending, 'open');
-      assert.ok(!isOver(client));
-    } else {
-      await client.find('the end of the stream', () => isOver(client) || undefined);
-      assert.equal(access.length, 1);
-      assert.equal(access[0]?.status, 200);
-    }
-    client.close();
-    await until('nobody is left', () => plane.connections === 0);
-    plane.close();
-  });
+async function reviewed(request: string, next: ModelInShort, lives: boolean): Promise<void> {
+  const plane = await TestPlane.start(model(route()));
+  const client = await listen(plane, request);
+  await plane.apply(next);
+  // The reload ends the streams before it is complete.
+  const { access } = plane;
+  if (lives) {
+    assert.equal(access.length, 0);
+    assert.equal(client.ending, 'open');
+    assert.ok(!isOver(client));
+  } else {
+    await client.find('the end of the stream', () => isOver(client) || undefined);
+    assert.equal(access.length, 1);
+    assert.equal(access[0]?.status, 200);
+  }
+  client.close();
+  await until('nobody is left', () => plane.connections === 0);
+  plane.close();
+}
+
+for (const [what, next, lives] of cases) {
+  const happens = lives ? 'goes on' : 'ends';
+  test(`a stream that is open ${happens} when a reload changes ${what}`, () =>
+    reviewed(get('/mcp'), next, lives));
+  test(`a stream that answers a POST ${happens} when a reload changes ${what}`, () =>
+    reviewed(post('/mcp'), next, lives));
+}
 
 test('a finished stream is not ended again, and a snapshot without streams is released', async () => {
   const plane = await TestPlane.start(model(route()));
@@ -115,14 +124,10 @@ test('a stream whose policies waited while the configuration changed ends at onc
   plane.close();
 });
 
-test('only GETs are watched: other requests end on the rules they began with', async () => {
+test('the answer of a call ends on the rules it began with', async () => {
   const backend = await RawBackend.start({ onRequest: (_request, connection) => connection.send(ok('x')) });
   const plane = await TestPlane.start(model(route({ policies: {} })));
-  callers.length = 0;
-  const client = await plane.client();
-  client.send('POST /mcp HTTP/1.1\r\nhost: app.test\r\ncontent-length: 0\r\n\r\n');
-  await client.find('the first event', () => client.text.includes('hello') || undefined);
-  assert.equal(callers[0]?.whileAllowed, undefined);
+  const client = await listen(plane, post('/mcp?call'));
   await plane.apply({ routes: [{ to: backend.port }] });
   assert.equal((await plane.ask(get())).body.toString(), 'x');
   assert.equal(client.ending, 'open');
@@ -130,4 +135,30 @@ test('only GETs are watched: other requests end on the rules they began with', a
   client.close();
   plane.close();
   await backend.close();
+});
+
+test('the rules judge each item of a stream on a budget of its own, and all items of a call on one', async (t) => {
+  const digits = '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]';
+  const costly = `request.path == "/mcp" && mcp.resource.name != "" && ${digits}.all(a, ${digits}.all(b, ${digits}.all(c, a + b + c < 99)))`;
+  const mcpAuthorization = policySchemas.mcpAuthorization.parse({ rules: [costly] });
+  const plane = await TestPlane.start(model(route({ policies: { mcpAuthorization } })));
+  t.after(() => plane.close());
+  for (const [request, isRefused] of [
+    [get('/mcp'), false],
+    [post('/mcp'), false],
+    [post('/mcp?call'), true],
+  ] as const) {
+    const client = await listen(plane, request);
+    const caller = callers.at(-1)!;
+    const refusals = Array.from({ length: 200 }, (_, nth) =>
+      caller.refusalOf?.({ kind: 'resource', target: 'server', name: `file:///${nth}` }),
+    );
+    assert.equal(refusals[0], undefined);
+    assert.equal(
+      refusals.some((refusal) => refusal !== undefined),
+      isRefused,
+      request,
+    );
+    client.close();
+  }
 });

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { PolicyUse } from '../../model/index.ts';
+import { serverOf } from '../../mcp/index.ts';
+import type { McpBackend, PolicyUse } from '../../model/index.ts';
 import type { Compiled, CompiledListener, CompiledRoute, LiveExchange } from './liveExchange.ts';
 import { checkPathReadings } from './pathReadings.ts';
 
@@ -85,10 +86,16 @@ const rulesOf = ([listener, route]: RoutePlace): unknown => [
   route.name,
   route.of?.origin,
   withoutPlaces(route.of?.policies ?? []),
-  // Rules about items see what the configuration calls a target.
-  route.of?.backends.map((backend) =>
-    backend.kind === 'mcp' ? backend.targets.map(({ name }) => name) : [],
-  ),
+  route.of?.backends.map((backend) => (backend.kind === 'mcp' ? itemsOf(backend) : [])),
+];
+
+/** What decides which items a client sees, and what rules call their targets. */
+const itemsOf = ({ targets, prefixMode, prefixSeparator, pin, view }: McpBackend): unknown => [
+  targets.map((target) => [target.name, serverOf(target)]),
+  prefixMode,
+  prefixSeparator,
+  pin,
+  view,
 ];
 
 /** The place where policies were written does not matter. */

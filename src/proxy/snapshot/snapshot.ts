@@ -281,9 +281,11 @@ class Compiler {
         return steps;
       });
     let prepared: readonly Steps[];
+    let itemRules: string | undefined;
     let serve: CompiledRoute['serve'];
     try {
       prepared = prepareAll(policies);
+      itemRules = itemRuleText(policies, prepared);
       serve = serveBy(planOf(prepared), prepareAll);
     } catch (error) {
       for (const steps of all) steps.close?.();
@@ -311,6 +313,7 @@ class Compiler {
       mcpCallTime: pickSteps(prepared, 'mcpCallTime'),
       onMcpRequest: pickSteps(prepared, 'onMcpRequest'),
       onMcpResult: pickSteps(prepared, 'onMcpResult'),
+      itemRules,
       toolNames,
       itemsByIdentity: prepared.every((steps) => !steps.refuseMcpItem || steps.itemsByIdentity === true),
       get broken() {
@@ -350,6 +353,7 @@ class Compiler {
       mcpCallTime: [],
       onMcpRequest: [],
       onMcpResult: [],
+      itemRules: undefined,
       toolNames: [],
       itemsByIdentity: true,
       broken,
@@ -357,6 +361,13 @@ class Compiler {
     this.routes.push(route);
     return route;
   }
+}
+
+/** The policies that have rules about items, as text; undefined where there is none. @param prepared in the same order */
+function itemRuleText(policies: readonly PolicyUse[], prepared: readonly Steps[]): string | undefined {
+  const ruling = policies.filter((_, nth) => prepared[nth]?.refuseMcpItem !== undefined);
+  if (ruling.length === 0) return undefined;
+  return JSON.stringify(ruling.map(({ name, settings }) => [name, settings]));
 }
 
 const keepsCookiesIn = (listener: Bind['listeners'][number]): boolean =>
