@@ -1,19 +1,18 @@
 import type { HttpRequest } from '../../http/index.ts';
 import type { Envelope } from '../json/envelope.ts';
-import { annotation } from '../messages/headerParameters.ts';
-import { ToolParams } from './toolParams.ts';
+import { isNotable, ToolParams } from './toolParams.ts';
 
 /** Callers whose tools are remembered. */
 const maxCallers = 1_024;
 
-/** The tools with parameters for headers that each caller has listed. */
+/** The tools with parameters for headers, and those that are tasks only, that each caller has listed. */
 export class ListedTools {
   private readonly byCaller = new Map<string, ToolParams>();
 
   /** @param keyOf names the caller @param response the response to `tools/list` */
   learn(keyOf: () => string, response: string): void {
     // Few servers have any: then the caller need not be named.
-    if (this.byCaller.size === 0 && !response.includes(annotation)) return;
+    if (this.byCaller.size === 0 && !isNotable(response)) return;
     const key = keyOf();
     const known = this.byCaller.get(key) ?? new ToolParams();
     known.learn(response);
@@ -23,6 +22,11 @@ export class ListedTools {
     if (this.byCaller.size <= maxCallers) return;
     const [oldest] = this.byCaller.keys();
     this.byCaller.delete(oldest!);
+  }
+
+  /** Did the caller see that the tool can be called as a task only? */
+  needsTask(keyOf: () => string, tool: string): boolean {
+    return this.byCaller.size > 0 && this.byCaller.get(keyOf())?.needsTask(tool) === true;
   }
 
   /** @returns the words that say which header of a call is missing or disagrees with its arguments */

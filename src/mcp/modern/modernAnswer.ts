@@ -11,6 +11,7 @@ import type { CallAnswer, OperationNote } from '../session/callAnswer.ts';
 import type { PostAudit } from '../session/postAudit.ts';
 import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
+import { createdTask, type TaskedCall } from './createdTask.ts';
 import { inputRequired, modernResponse, type Question } from './modernResult.ts';
 import type { Parked, ParkedCalls, ParkedRequest } from './parkedCalls.ts';
 import { lackingFor, missingCapability, type Lacking } from './missingCapability.ts';
@@ -43,6 +44,8 @@ export interface ModernAnswerStart {
   readonly onResponse: (text: string) => void;
   /** Rules, views or names of the gateway shape what this caller sees. */
   readonly isPrivate: boolean;
+  /** Set where the server must carry the call out as a task. */
+  readonly tasked?: TaskedCall | undefined;
   /** The request needs its session no more. */
   readonly onOver: () => void;
 }
@@ -71,6 +74,8 @@ export class ModernAnswer implements CallAnswer, Parked {
   /** Capabilities that the client has not declared, and that questions of the server need. */
   private lacking: Lacking | undefined;
   private item: ItemName | undefined;
+  /** The task of the call, while the gateway waits for its result. */
+  private taskId: string | undefined;
 
   constructor(start: ModernAnswerStart, round: Round) {
     this.start = start;
@@ -199,6 +204,14 @@ export class ModernAnswer implements CallAnswer, Parked {
 
   respond(message: string): void {
     if (this.isOver) return;
+    const { tasked } = this.start;
+    if (tasked !== undefined && this.taskId === undefined) {
+      this.taskId = createdTask(message);
+      if (this.taskId !== undefined) {
+        tasked.awaitResult(this.taskId);
+        return;
+      }
+    }
     this.isOver = true;
     // The call did not wait for the question: its client comes back all the same.
     if (this.post === undefined) {
@@ -268,7 +281,9 @@ export class ModernAnswer implements CallAnswer, Parked {
   private giveUp(reason: string): void {
     const { session } = this.start;
     this.refuseQuestions(reason);
+    const task = this.isOver ? undefined : this.taskId;
     session.cancelCalls(this, reason);
+    if (task !== undefined) this.start.tasked?.cancel(task);
     const isReleased = this.isOver && this.late === undefined;
     this.isOver = true;
     if (!isReleased) this.release();

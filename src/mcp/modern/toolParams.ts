@@ -8,18 +8,30 @@ import { decodedValue, parameterPrefix } from '../messages/mirroredHeaders.ts';
 
 const maxTools = 512;
 
+/** Says that a tool can be, or must be, called as a task (MCP 2025-11-25, "Tasks"). */
+const taskSupport = 'taskSupport';
+
+/** Has a list any tool that must be remembered? Few have, and lists are long. */
+export const isNotable = (response: string): boolean =>
+  response.includes(annotation) || response.includes(`"${taskSupport}"`);
+
 /** The annotations of the tools that one caller has listed. */
 export class ToolParams {
   private readonly byTool = new Map<string, readonly HeaderParameter[]>();
+  /** Tools that can be called as a task only. */
+  private readonly tasked = new Set<string>();
 
   get size(): number {
-    return this.byTool.size;
+    return this.byTool.size + this.tasked.size;
+  }
+
+  needsTask(tool: string): boolean {
+    return this.tasked.has(tool);
   }
 
   /** Learns from the response to `tools/list`. */
   learn(response: string): void {
-    // Few servers have any, and lists are long.
-    if (this.byTool.size === 0 && !response.includes(annotation)) return;
+    if (this.size === 0 && !isNotable(response)) return;
     const { result } = JSON.parse(response) as { result?: { tools?: unknown } };
     if (!Array.isArray(result?.tools)) return;
     for (const tool of result.tools as unknown[]) {
@@ -27,6 +39,10 @@ export class ToolParams {
       const found = headerParameters(tool['inputSchema']) ?? [];
       // The tool may have had others in an earlier list.
       this.byTool.delete(tool['name']);
+      this.tasked.delete(tool['name']);
+      const { execution } = tool;
+      const isTasked = isRecord(execution) && execution[taskSupport] === 'required';
+      if (isTasked && this.tasked.size < maxTools) this.tasked.add(tool['name']);
       if (found.length > 0 && this.byTool.size < maxTools) this.byTool.set(tool['name'], found);
     }
   }

@@ -12,6 +12,7 @@ import {
   type Harness,
   rulesBy,
 } from '../harness.testing.ts';
+import { RawModernClient } from '../rawModernClient.testing.ts';
 import { modernTarget } from '../modernServer.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
 import { until } from '../../until.testing.ts';
@@ -105,6 +106,28 @@ for (const [place, harness] of Object.entries(places)) {
     // The client forgets a call with its response, before it has looked at progress that came just before.
     assert.ok(heard.length >= 2);
     assert.deepEqual(heard, [1, 2, 3].slice(0, heard.length));
+    await client.close();
+  });
+
+  test(`a modern client calls a tool that is a task only over ${place}`, async () => {
+    let asked = 0;
+    const client = await connect(harness, undefined, (one) => {
+      one.setRequestHandler('elicitation/create', () => {
+        asked++;
+        return { action: 'accept', content: { interpretation: 'technical' } };
+      });
+    });
+    await client.listTools();
+    const research = async (ambiguous: boolean): Promise<string> =>
+      textOf(
+        await client.callTool({
+          name: 'simulate-research-query',
+          arguments: { topic: 'bridges', ambiguous },
+        }),
+      );
+    const reports = await Promise.all([research(false), research(true)]);
+    for (const report of reports) assert.match(report, /bridges/);
+    assert.equal(asked, 1);
     await client.close();
   });
 
@@ -377,4 +400,49 @@ test('more clients of one caller than a session of the legacy era may have calls
   await until('all calls are at the server', () => held.length === 200);
   for (const release of held) release();
   for (const { body } of await Promise.all(calls)) assert.equal(textOf(body.result), 'released');
+});
+
+test('a client that hangs up takes back the task that the gateway has made of its call', async (t) => {
+  const server = await RemoteServer.start();
+  t.after(() => server.close());
+  const seen: string[] = [];
+  const task = { taskId: 'task-1', status: 'working', createdAt: '2026-01-01T00:00:00Z', ttl: null };
+  server.methods['tools/list'] = (x) =>
+    x.json({
+      jsonrpc: '2.0',
+      id: x.id,
+      result: {
+        tools: [
+          { name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } },
+          { name: 'short', inputSchema: { type: 'object' } },
+        ],
+      },
+    });
+  server.tools['long'] = (x) => {
+    seen.push(`call ${JSON.stringify(x.seen.message.params?.['task'])}`);
+    x.json({ jsonrpc: '2.0', id: x.id, result: { task } });
+  };
+  server.tools['short'] = (x) => x.json(x.result(JSON.stringify(x.seen.message.params?.['task'] ?? null)));
+  server.methods['tasks/result'] = (x) =>
+    void seen.push(`result of ${String(x.seen.message.params?.['taskId'])}`);
+  server.methods['tasks/cancel'] = (x) => {
+    seen.push(`cancel ${String(x.seen.message.params?.['taskId'])}`);
+    x.json({ jsonrpc: '2.0', id: x.id, result: { ...task, status: 'cancelled' } });
+  };
+  const harness = await startHarness({
+    caller,
+    backend: mcpBackend({ targets: [remoteTarget(server.url)] }),
+  });
+  t.after(() => harness.close());
+  const client = new RawModernClient(harness.url, capabilities);
+  await client.post('tools/list');
+  const { json } = await client.post('tools/call', { name: 'short' });
+  assert.equal(textOf(json.result), 'null');
+  const abort = new AbortController();
+  const call = client.stream('tools/call', { name: 'long' }, abort.signal);
+  await until('the gateway waits for the result', () => seen.length === 2);
+  abort.abort();
+  await assert.rejects(call);
+  await until('the task is taken back', () => seen.length === 3);
+  assert.deepEqual(seen, ['call {}', 'result of task-1', 'cancel task-1']);
 });

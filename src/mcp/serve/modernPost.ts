@@ -12,6 +12,7 @@ import type { Accepted } from '../messages/accept.ts';
 import { modernVersion } from '../messages/eras.ts';
 import { legacyRequests } from '../messages/mcpMethods.ts';
 import { errorResponse, sendError } from '../messages/rpcError.ts';
+import { askingForTask } from '../modern/createdTask.ts';
 import { discoverResult } from '../modern/discover.ts';
 import type { HeldSession, ServerAnswer } from '../modern/heldSession.ts';
 import { keyOf } from '../modern/heldSessions.ts';
@@ -22,6 +23,7 @@ import { claimsModern, readRequestMeta, type RequestMeta } from '../modern/reque
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
 import { itemCallOf } from './itemCall.ts';
 import { ask, send, whenReady, type ModernRequest } from './modernRequest.ts';
+import { needsTask, taskedCall } from './taskedCall.ts';
 import { listenForNews } from './newsRequest.ts';
 import type { Post } from './readPost.ts';
 
@@ -144,7 +146,8 @@ function answerOf(modern: ModernRequest, held: HeldSession, release: () => void)
   const { options, client, message, meta, itemRules } = modern;
   const { settings } = options;
   const naming = namingOf(settings);
-  const answer = new ModernAnswer(
+  const isTasked = needsTask(modern);
+  const answer: ModernAnswer = new ModernAnswer(
     {
       session: held.session,
       parked: options.held.parked,
@@ -153,6 +156,7 @@ function answerOf(modern: ModernRequest, held: HeldSession, release: () => void)
       meta,
       itemRules,
       isPrivate: itemRules !== undefined || naming.federated,
+      tasked: isTasked ? taskedCall(modern, held, () => answer) : undefined,
       onOver: release,
       onResponse: (text) => {
         if (message.method !== 'tools/list') return;
@@ -178,7 +182,7 @@ function answerOf(modern: ModernRequest, held: HeldSession, release: () => void)
       answer.respond(errorResponse(error, cut(message.text, message.idSpan), data));
     } else {
       tellLevel(modern, held, servers);
-      send(modern, held, answer, message);
+      send(modern, held, answer, isTasked ? askingForTask(message) : message);
     }
   });
 }
