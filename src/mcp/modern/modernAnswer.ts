@@ -37,6 +37,8 @@ export interface ModernAnswerStart {
   readonly session: Session;
   readonly parked: ParkedCalls<ModernAnswer>;
   readonly principal: string | undefined;
+  /** The holder of the budgets. */
+  readonly holder: string;
   readonly backend: string;
   readonly meta: RequestMeta;
   readonly itemRules: ItemRules | undefined;
@@ -268,7 +270,8 @@ export class ModernAnswer implements CallAnswer, Parked {
   }
 
   private askNow(post: PostResponse): void {
-    const state = this.start.parked.park(this, requestOf(this.start, this.round.request));
+    const { parked, holder } = this.start;
+    const state = parked.park(this, requestOf(this.start, this.round.request), holder);
     if (state === undefined) {
       const message = 'too many calls of this caller wait for answers';
       this.refuseQuestions(message);

@@ -24,13 +24,13 @@ export const parkedMs = 300_000;
 const handleLength = 16;
 const digestLength = 32;
 const timeLength = 6;
-/** Calls of one principal that may wait. */
+/** Calls of one holder of budgets that may wait. */
 const maxEach = 64;
 const maxTotal = 4_096;
 
 interface Entry<Call> {
   readonly call: Call;
-  readonly principal: string | undefined;
+  readonly holder: string;
   readonly until: number;
 }
 
@@ -52,17 +52,19 @@ export class ParkedCalls<Call extends Parked> {
     return this.entries.size;
   }
 
-  /** @returns the `requestState` for the client; undefined where too many calls wait */
-  park(call: Call, request: ParkedRequest): string | undefined {
-    const { principal } = request;
+  /**
+   * @param holder of the budgets: many callers may be anonymous
+   * @returns the `requestState` for the client; undefined where too many calls wait
+   */
+  park(call: Call, request: ParkedRequest, holder: string): string | undefined {
     let mine = 0;
-    for (const entry of this.entries.values()) if (entry.principal === principal) mine++;
+    for (const entry of this.entries.values()) if (entry.holder === holder) mine++;
     if (mine >= maxEach || this.entries.size >= maxTotal) return undefined;
     const handle = randomBytes(handleLength);
     const until = this.now() + parkedMs;
     const time = Buffer.alloc(timeLength);
     time.writeUIntBE(until, 0, timeLength);
-    this.entries.set(handle.toString('hex'), { call, principal, until });
+    this.entries.set(handle.toString('hex'), { call, holder, until });
     return this.seal.sealState(Buffer.concat([time, digestOf(request), handle]));
   }
 

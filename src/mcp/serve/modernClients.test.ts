@@ -12,6 +12,7 @@ import {
   type Harness,
   rulesBy,
 } from '../harness.testing.ts';
+import { parkedMs } from '../modern/parkedCalls.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
 import { modernTarget } from '../modernServer.testing.ts';
 import { RemoteServer } from '../remoteServer.testing.ts';
@@ -445,4 +446,33 @@ test('a client that hangs up takes back the task that the gateway has made of it
   await assert.rejects(call);
   await until('the task is taken back', () => seen.length === 3);
   assert.deepEqual(seen, ['call {}', 'result of task-1', 'cancel task-1']);
+});
+
+test('the server is told that a call is cancelled when its client does not answer a question in time', async (t) => {
+  let now = Date.now();
+  const harness = await startHarness({
+    caller,
+    backend: mcpBackend({ targets: [stdioTarget()] }),
+    runtime: { now: () => now },
+  });
+  t.after(() => harness.close());
+  const asked = await post(harness, 'tools/call', { name: 'elicit' });
+  const { inputRequests, requestState } = asked.body.result as {
+    inputRequests: object;
+    requestState: string;
+  };
+  const cancelled = async (): Promise<unknown[]> => {
+    const { body } = await post(harness, 'tools/call', { name: 'state' });
+    const { notifications } = JSON.parse(textOf(body.result)) as { notifications: { method: string }[] };
+    return notifications.filter(({ method }) => method === 'notifications/cancelled');
+  };
+  now += parkedMs - 1;
+  harness.runtime.tick();
+  assert.deepEqual(await cancelled(), []);
+  now += 1;
+  harness.runtime.tick();
+  assert.equal((await cancelled()).length, 1);
+  const inputResponses = { [Object.keys(inputRequests)[0]!]: { action: 'decline' } };
+  const late = await post(harness, 'tools/call', { name: 'elicit', inputResponses, requestState });
+  assert.equal(late.body.error?.code, -32602);
 });

@@ -8,6 +8,7 @@ import { unknownItemError } from '../items/itemFilters.ts';
 import { itemOf } from '../items/items.ts';
 import { namingOf } from '../items/naming.ts';
 import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import { holderOf } from '../limits/budgets.ts';
 import type { Accepted } from '../messages/accept.ts';
 import { modernVersion } from '../messages/eras.ts';
 import { legacyRequests } from '../messages/mcpMethods.ts';
@@ -152,6 +153,7 @@ function answerOf(modern: ModernRequest, held: HeldSession, release: () => void)
       session: held.session,
       parked: options.held.parked,
       principal: client.caller.principal,
+      holder: holderOf(client.caller),
       backend: settings.key,
       meta,
       itemRules,
