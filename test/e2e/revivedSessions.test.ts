@@ -133,3 +133,26 @@ test(
     assert.equal(await status(same), 200);
   },
 );
+
+test(
+  'a session with several servers over HTTP outlives its gateway without a store, for its owner alone',
+  { skip: withoutRedis },
+  async (t) => {
+    const targets = ({ url }: { readonly url: string }): readonly object[] =>
+      ['near', 'far'].map((name) => ({ name, mcp: { host: url } }));
+    const { server, start, clientAt } = await sharedStage(t, { targets, storeless: true });
+    const here = await start();
+    const client = await clientAt(here, 'alice');
+    await client.initialize();
+    assert.equal(await client.call('far_echo', { text: 'before' }), 'before');
+    await kill(here);
+    const there = await start();
+    assert.equal(await status(await clientAt(there, 'carol', client.sessionId)), 404);
+    const same = await clientAt(there, 'alice', client.sessionId);
+    assert.equal(await same.call('near_echo', { text: 'after' }), 'after');
+    assert.equal(await same.call('far_echo', { text: 'after' }), 'after');
+    assert.equal(server.sessions.size, 4, 'both have a new session at their server');
+    assert.equal(await same.delete(), 204);
+    assert.equal(await status(same), 404);
+  },
+);
