@@ -145,12 +145,6 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
       reason: 'The server chooses the level of a simulated message at random.',
     },
     {
-      label: 'notifications/tasks/status',
-      pattern: /"Gathering sources\.\.\."/,
-      reason:
-        'The server tells of a task before its response has announced it. Until then no caller owns the task, and the gateway tells nobody.',
-    },
-    {
       label: 'tasks/get',
       pattern: /MCP error -32602: Failed to retrieve task: Task not found|Unknown task/,
       as: '<unknown task>',

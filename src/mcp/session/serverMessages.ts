@@ -57,8 +57,10 @@ export class ServerMessages {
   onMessage(target: TargetConnection, said: Envelope, origin: MessageOrigin): void {
     const { targets, streams, log, federation } = this.context;
     const own = origin instanceof Call ? origin.answer : undefined;
-    const told = targets.tasksOf(target).fromServer(said, targets.readerOf(target));
+    const tasks = targets.tasksOf(target);
+    const told = tasks.fromServer(said, targets.readerOf(target));
     if (told === undefined) {
+      if (tasks.holdEarly(said, (news) => this.onMessage(target, news, origin))) return;
       log.debug('Message dropped: the task belongs to another caller', { method: said.method });
       if (said.kind === 'request') refuseServer(target, said, new GatewayError('mcp_unknown_task'));
       return;

@@ -2,7 +2,7 @@
 
 import type { GatewayError } from '../../errors.ts';
 import type { ItemCall, ItemRefusal } from '../contract.ts';
-import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { memberOf, readEnvelope, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import type { MemberView } from '../json/responseScan.ts';
 import type { Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
@@ -61,7 +61,8 @@ function relatedIn({ text, body }: Envelope): TaskId | 'unclear' | undefined {
 const replaced = ({ span }: TaskId, id: string): Edit => ({ ...span, replacement: JSON.stringify(id) });
 
 /** Notifications of servers about one task, in either era. */
-const news: ReadonlySet<string> = new Set(['notifications/tasks/status', taskNews]);
+const legacyNews = 'notifications/tasks/status';
+const news: ReadonlySet<string> = new Set([legacyNews, taskNews]);
 
 /** A server's statement about a task, as the client may hear it. */
 export interface FilteredTask {
@@ -70,9 +71,20 @@ export interface FilteredTask {
   readonly task?: KnownTask;
 }
 
+/** News of tasks that are not known yet: so many messages of a target wait, of at most so many characters. */
+const maxEarly = 16;
+const maxEarlyLength = 16_384;
+
+/** News of a task that came before the response that makes the task. */
+interface EarlyNews {
+  readonly id: string;
+  readonly deliver: () => void;
+}
+
 /** Names of tasks in the messages of one session. */
 export class TaskIds {
   private readonly book: TaskRegistry;
+  private early: EarlyNews[] = [];
   /** Tasks that the client made for a server's requests, by the client's ids. */
   private readonly own = new Set<string>();
 
@@ -100,7 +112,7 @@ export class TaskIds {
         typeof named === 'object' ? this.opened(named.id, reader, itemRules, asker, method) : undefined;
       if (typeof named !== 'object' || task === undefined) return undefined;
       edits.push(replaced(named, task.id));
-    } else if (method === 'notifications/tasks/status') {
+    } else if (method === legacyNews) {
       const named = idAt(text, body);
       if (typeof named !== 'object' || !this.own.has(named.id)) return undefined;
     }
@@ -132,6 +144,31 @@ export class TaskIds {
     }
     return task === undefined ? { edits } : { edits, task };
   }
+
+  /**
+   * A server may tell of a task before the response that makes it: the news waits for that response.
+   * @param deliver delivers the message, whose task is the caller's by then
+   * @returns false for any other message, and for one that is too long
+   */
+  holdEarly(message: Envelope, deliver: (message: Envelope) => void): boolean {
+    const { method, kind, text, body } = message;
+    if (kind !== 'notification' || method !== legacyNews || text.length > maxEarlyLength) return false;
+    const named = idAt(text, body);
+    // The text may be a slice of a large batch.
+    const copy = readEnvelope(Buffer.from(text).toString());
+    if (typeof named !== 'object' || typeof copy === 'string') return false;
+    this.early.push({ id: named.id, deliver: () => deliver(copy) });
+    if (this.early.length > maxEarly) this.early.shift();
+    return true;
+  }
+
+  /** A response has made a task. */
+  private readonly made = (id: string): void => {
+    if (this.early.length === 0) return;
+    const news = this.early.filter((one) => one.id === id);
+    this.early = this.early.filter((one) => one.id !== id);
+    for (const { deliver } of news) deliver();
+  };
 
   /**
    * The task that a client names; undefined where it is none of the caller's, or the rules hide it.
@@ -176,7 +213,7 @@ export class TaskIds {
     if (request.method === 'tasks/list') return new TaskListView(this.book, reader, itemRules);
     const named = request.method.startsWith('tasks/') ? idAt(request.text, request.body) : undefined;
     const task = typeof named === 'object' ? this.book.open(reader, named.id) : undefined;
-    return new TaskView(this.book, reader, this.own, task ?? item);
+    return new TaskView(this.book, reader, this.own, task ?? item, this.made);
   }
 }
 
@@ -228,17 +265,20 @@ class TaskView implements ResponseFilter {
   private readonly own: ReadonlySet<string>;
   /** The task that was asked about, or the item that was used. */
   private readonly about: KnownTask | TaskItem | undefined;
+  private readonly made: (id: string) => void;
 
   constructor(
     book: TaskRegistry,
     reader: TaskReader,
     own: ReadonlySet<string>,
     about: KnownTask | TaskItem | undefined,
+    made: (id: string) => void,
   ) {
     this.book = book;
     this.reader = reader;
     this.own = own;
     this.about = about;
+    this.made = made;
   }
 
   filter(response: Envelope): FilteredResponse | GatewayError {
@@ -289,7 +329,11 @@ class TaskView implements ResponseFilter {
   /** The id of the task that was asked about; else of a task that the request has made. */
   private handleOf(id: string): string | undefined {
     const { about, book, reader } = this;
-    if (about === undefined || !('id' in about)) return book.bind(reader, id, about)?.handle;
+    if (about === undefined || !('id' in about)) {
+      const task = book.bind(reader, id, about);
+      if (task !== undefined) this.made(id);
+      return task?.handle;
+    }
     return about.id === id ? about.handle : book.find(reader, id)?.handle;
   }
 }

@@ -162,6 +162,41 @@ test('a notification about a task reaches only its principal, under the handle',
   }
 });
 
+test('news of a task that comes before the response that makes it waits for that response', async (t) => {
+  const { server, user } = await scene(t);
+  const [alice, bob] = [await user('alice'), await user('bob')];
+  const stream = await bob.get();
+  await until('the gateway hears the server', () => server.news.size === 1);
+  const status = (taskId: string, statusMessage: string): object => ({
+    jsonrpc: '2.0',
+    method: 'notifications/tasks/status',
+    params: { taskId, statusMessage },
+  });
+  server.methods['tools/call'] = (x) => {
+    x.stream();
+    x.event(status('other-1', 'of nobody'));
+    for (let nth = 1; nth <= 20; nth++) {
+      x.event(status('early-1', `step ${nth}`));
+      for (const each of server.news) each.event(status('early-1', `step ${nth}`));
+    }
+    x.event({ jsonrpc: '2.0', id: x.id, result: { task: { taskId: 'early-1', status: 'working' } } });
+    x.end();
+  };
+  const { events } = await alice.post(alice.tool('early', {}, { task: {} }));
+  const { taskId } = events.at(-1)?.result?.['task'] as { taskId: string };
+  assert.notEqual(taskId, 'early-1');
+  const steps = Array.from({ length: 16 }, (_, nth) => `step ${nth + 5}`);
+  assert.deepEqual(
+    events.slice(0, -1).map(({ params }) => params),
+    steps.map((statusMessage) => ({ taskId, statusMessage })),
+    'the oldest news goes first',
+  );
+  for (const each of server.news)
+    each.event({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'end' } });
+  assert.deepEqual((await stream.next())?.params, { data: 'end' }, 'another caller hears of nothing');
+  await stream.cancel();
+});
+
 test('a message of the client is related to the caller’s tasks only', async (t) => {
   const { server, user } = await scene(t);
   const alice = await user('alice');
