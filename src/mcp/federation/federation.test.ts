@@ -489,6 +489,24 @@ test('a session with one target gets more of them, and keeps its server', async 
   await events.cancel();
 });
 
+test('a client hears of changed lists only of the kinds that its initialize has named', async () => {
+  const [tools, more] = ['one', 'two'].map((name) => catalog({ name, tools: ['x'] }));
+  for (const before of [[tools!], [tools!, more!]]) {
+    harness.use(mcpBackend({ targets: before, failOpen: true }));
+    const client = new RawClient(harness.url);
+    await client.initialize();
+    const events = await client.get();
+    harness.use(mcpBackend({ targets: [tools!, two[0]!], failOpen: true }));
+    await ask(client, 'prompts/list');
+    await untilListed(client, events, 'files_read');
+    await client.call('files_update', { uri: 'file:///a' });
+    let heard = await events.next();
+    while (heard?.method === 'notifications/tools/list_changed') heard = await events.next();
+    assert.equal(heard?.method, 'notifications/resources/updated');
+    await events.cancel();
+  }
+});
+
 test('names of a target that is away stay its own under prefixMode never', async () => {
   const targets = [catalog({ name: 'first', tools: ['read', 'crash'] }), two[1]!];
   const client = await open({ prefixMode: 'never', targets, failOpen: true });

@@ -31,6 +31,8 @@ export interface FederatedSession {
   readonly targets: { add(target: McpTarget, connection: TargetConnection): void };
   part(connection: TargetConnection): void;
   listened(): void;
+  /** Was the client told that there is such a list? */
+  hearsOf(list: string): boolean;
 }
 
 export interface FederationStart {
@@ -292,7 +294,8 @@ export class Federation implements SessionFederation {
   }
 
   tellChanged(list: string): void {
-    if (this.begun) this.start.session.streams.deliver(changedText(list), 'other');
+    const { session } = this.start;
+    if (this.begun && session.hearsOf(list)) session.streams.deliver(changedText(list), 'other');
   }
 
   // SessionFederation

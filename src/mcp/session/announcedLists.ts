@@ -3,16 +3,11 @@ import { memberOf, type Envelope } from '../json/envelope.ts';
 /** Features whose lists may change. */
 export const changingLists: readonly string[] = ['tools', 'prompts', 'resources'];
 
-/** The features of which a response to `initialize` says that the client is told when their lists change. */
+/** The features with lists that a response to `initialize` tells of: the client hears when these lists change. */
 export function announcedLists({ text, body }: Envelope): ReadonlySet<string> {
   const capabilities = memberOf(text, body, 'capabilities');
   if (typeof capabilities !== 'object') return new Set();
-  const isAnnounced = (list: string): boolean => {
-    const feature = memberOf(text, capabilities, list);
-    const listChanged = typeof feature === 'object' ? memberOf(text, feature, 'listChanged') : undefined;
-    return typeof listChanged === 'object' && text.slice(listChanged.start, listChanged.end) === 'true';
-  };
-  return new Set(changingLists.filter(isAnnounced));
+  return new Set(changingLists.filter((list) => typeof memberOf(text, capabilities, list) === 'object'));
 }
 
 export const listChangedText = (list: string): string =>

@@ -143,7 +143,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
   private reached: Caller['reach'];
   /** Rules about items held for the newest request. */
   private ruled = false;
-  /** The features whose changes the client hears of, as it was told; undefined where another process told it. */
+  /** The features with lists that the client was told of; undefined where another process told it. */
   announces: ReadonlySet<string> | undefined;
   /** The names and the rules of the newest request; undefined before the first one. */
   private shaped: { readonly naming: Naming; readonly itemRules: string | undefined } | undefined;
@@ -301,7 +301,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
       if (this.hearsOf(list)) this.streams.deliver(listChangedText(list), 'other');
   }
 
-  /** Was the client told that it hears of changes of the list? */
+  /** Was the client told that there is such a list? */
   hearsOf(list: string): boolean {
     return this.announces?.has(list) ?? true;
   }
