@@ -5,7 +5,7 @@ import { addition } from '../json/objectMembers.ts';
 export interface TaskedCall {
   /** Asks the server for the result of the task. */
   awaitResult(taskId: string): void;
-  /** Nobody waits for the task any more. */
+  /** Takes the task back: its client has left. */
   cancel(taskId: string): void;
 }
 

@@ -89,7 +89,7 @@ const rulesOf = ([listener, route]: RoutePlace): unknown => [
   route.of?.backends.map((backend) => (backend.kind === 'mcp' ? itemsOf(backend) : [])),
 ];
 
-/** What decides which items a client sees, and what rules call their targets. */
+/** The settings that decide which items a client sees, and the names of targets in rules. */
 const itemsOf = ({ targets, prefixMode, prefixSeparator, pin, view }: McpBackend): unknown => [
   targets.map((target) => [target.name, serverOf(target)]),
   prefixMode,
