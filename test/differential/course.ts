@@ -60,10 +60,15 @@ export async function walk(peer: Peer, subject: Subject, revision: Revision): Pr
   await peer.end();
 }
 
-export async function open(peer: Peer, subject: Subject, revision: Revision): Promise<void> {
+export async function open(
+  peer: Peer,
+  subject: Subject,
+  revision: Revision,
+  own: object = capabilities[revision],
+): Promise<void> {
   const { result } = await peer.request('initialize', {
     protocolVersion: revision,
-    capabilities: capabilities[revision],
+    capabilities: own,
     clientInfo: { name: 'differential', title: 'The differential suite', version: '1.0.0' },
   });
   assert.ok(result, 'initialize failed');

@@ -112,6 +112,46 @@ const bridged: readonly Exception[] = [
 
 export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
   everything: [
+    ...bridged,
+    {
+      revision: '2026-07-28',
+      label: 'tools/call simulate-research-query',
+      pattern: /./,
+      reason:
+        'The server demands a task, which a client of this revision cannot ask for: the gateway asks for it.',
+    },
+    {
+      revision: '2026-07-28',
+      label: 'tools/call trigger-url-elicitation',
+      pattern: /./,
+      reason:
+        'The revision has no error -32042. The result asks for the URL to be opened, and the next round of the call succeeds.',
+    },
+    ...['sampling/createMessage', 'elicitation/create'].map((label): Exception => ({
+      revision: '2026-07-28',
+      label,
+      pattern: /./,
+      reason: `A client of this revision finds the question (${label}) in a result, and answers it with the next round.`,
+    })),
+    {
+      revision: '2026-07-28',
+      label: 'notifications/tools/list_changed',
+      pattern: /./,
+      reason:
+        'The server sends these when it gets `initialized`. A client of this revision listens after that.',
+    },
+    {
+      revision: '2026-07-28',
+      label: 'notifications/message',
+      pattern: /./,
+      reason: 'A client of this revision hears log messages only while its request is under way.',
+    },
+    {
+      revision: '2026-07-28',
+      pattern: /"params":\{"_meta":\{"io\.modelcontextprotocol\/subscriptionId":\d+\}\},/,
+      as: '',
+      reason: 'The revision demands the id of the subscription in its news.',
+    },
     ...composed,
     level,
     deleted,
@@ -241,6 +281,29 @@ export const exceptions: Readonly<Record<Family, readonly Exception[]>> = {
   fastmcp: [
     ...composed,
     deleted,
+    {
+      revision: '2026-07-28',
+      label: 'server/discover',
+      pattern: /^200 .*"supportedVersions":\["2026-07-28"\].*$/,
+      as: '200 with the revision',
+      reason: 'The gateway answers for itself, with the capabilities of all targets and an order of its own.',
+    },
+    ...['removed', 'wrong no/such/method'].map((label): Exception => ({
+      revision: '2026-07-28',
+      label,
+      pattern: /^(?:200|404) .*"code":-32(?:601|022),.*$/,
+      as: '<unknown method>',
+      reason: `The gateway itself refuses methods that the revision does not have (${label}), with status 404.`,
+    })),
+    {
+      revision: '2026-07-28',
+      subject: 'fastmcp over HTTP',
+      label: 'wrong',
+      pattern: /^400 (?=.*"code":-32602,)/,
+      as: '200 ',
+      reason:
+        'The server answers 400 where an item is unknown. The gateway keeps 400 for faults of the request itself.',
+    },
     {
       subject: 'fastmcp over HTTP',
       label: 'tools/call, cancelled',

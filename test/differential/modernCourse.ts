@@ -1,5 +1,6 @@
 /** The course of requests of a client of revision 2026-07-28. */
 import { usualResult } from './answers.ts';
+import { modernCapabilities } from './modernWire.ts';
 import { open, slowCall, walkLists, wrong } from './course.ts';
 import type { Message, Peer } from './peer.ts';
 import type { OwnAnswers, Subject } from './subject.ts';
@@ -19,7 +20,7 @@ const removed: ReadonlySet<string> = new Set([
 
 export async function walkModern(peer: Peer, subject: Subject): Promise<void> {
   await peer.request('server/discover');
-  await listen(peer, subject);
+  if (subject.hasNoListen !== true) await listen(peer, subject);
   await walkSteps(peer, subject);
   for (const method of removed) await peer.request(method, {}, `removed ${method}`);
   await peer.end();
@@ -27,7 +28,7 @@ export async function walkModern(peer: Peer, subject: Subject): Promise<void> {
 
 /** The same steps in a session of 2025-11-25, for a server that does not know revision 2026-07-28. */
 export async function walkInSession(peer: Peer, subject: Subject): Promise<void> {
-  await open(peer, subject, '2025-11-25');
+  await open(peer, subject, '2025-11-25', modernCapabilities);
   await walkSteps(peer, subject);
   await peer.end();
 }
@@ -36,25 +37,31 @@ export async function walkInSession(peer: Peer, subject: Subject): Promise<void>
 const ofOneCourse =
   /^(?:initialize|server\/discover|subscriptions\/listen|removed .*|DELETE|a request after DELETE|notifications\/initialized|notifications\/subscriptions\/acknowledged|roots\/list)$/;
 
+/** The label of a request, whichever round it is. */
+const firstRound = ({ label }: Line): string => label.replace(/, round \d+$/, '');
+
 /** The answers and messages that both courses have. */
 export const bridgedPart = ({ answers, heard }: Transcript): Transcript => {
   const shared = (lines: readonly Line[]): Line[] => lines.filter(({ label }) => !ofOneCourse.test(label));
   // A question ends a round, and the next one has the answer to the call.
   const last = (line: Line, next: Line | undefined): boolean =>
-    next?.label.startsWith(`${line.label}, round`) !== true;
+    next?.label.startsWith(`${firstRound(line)}, round`) !== true;
   const ended = shared(answers).filter((line, place, all) => last(line, all[place + 1]));
   return {
-    answers: ended.map((line) => ({ ...line, label: line.label.replace(/, round \d+$/, '') })),
+    answers: ended.map((line) => ({ ...line, label: firstRound(line) })),
     heard: shared(heard),
   };
 };
 
+/** A client of the revision cannot answer a question with an error. */
+const isError = (answer: OwnAnswers[string]): boolean => 'error' in answer;
+
 async function walkSteps(peer: Peer, subject: Subject): Promise<void> {
   const { tools, resources } = await walkLists(peer);
   for (const { tool, args, params, heard, answers } of subject.calls) {
-    if (!tools.includes(tool)) continue;
+    if (!tools.includes(tool) || Object.values(answers ?? {}).some(isError)) continue;
     const call = { name: tool, ...(args === undefined ? {} : { arguments: args }), ...params };
-    await peer.hearing(heard ?? {}, () => ask(peer, subject, 'tools/call', call, answers));
+    await peer.hearing(heard ?? {}, () => ask(peer, subject, 'tools/call', call, answers), answers);
   }
   for (const prompt of subject.prompts) await ask(peer, subject, 'prompts/get', prompt);
   for (const uri of [...resources, ...subject.resources]) await ask(peer, subject, 'resources/read', { uri });

@@ -4,14 +4,17 @@ import { readMessages } from './httpWire.ts';
 import { modernRevision } from './course.ts';
 import type { Receive, Wire } from './wire.ts';
 
+/** The abilities of a client of the revision. */
+export const modernCapabilities = {
+  sampling: { tools: {}, context: {} },
+  elicitation: { form: {}, url: {} },
+  roots: {},
+};
+
 const meta = {
   'io.modelcontextprotocol/protocolVersion': modernRevision,
   'io.modelcontextprotocol/clientInfo': { name: 'differential', version: '1.0.0' },
-  'io.modelcontextprotocol/clientCapabilities': {
-    sampling: { tools: {}, context: {} },
-    elicitation: { form: {}, url: {} },
-    roots: {},
-  },
+  'io.modelcontextprotocol/clientCapabilities': modernCapabilities,
   // A legacy server without a level tells its client everything.
   'io.modelcontextprotocol/logLevel': 'debug',
 };

@@ -34,6 +34,8 @@ export interface Subject {
    * a client of 2025-11-25 sees directly.
    */
   readonly modern?: 'spoken' | 'bridged';
+  /** The server does not answer `subscriptions/listen`. */
+  readonly hasNoListen?: true;
   program(folder: string): Program;
   /** Fills the folder of a run. */
   prepare?(folder: string): void;

@@ -141,6 +141,7 @@ export const everythingSubjects: readonly Subject[] = [
     ...everything,
     name: 'server-everything over stdio',
     over: 'stdio',
+    modern: 'bridged',
     program: () => ({ cmd: process.execPath, args: [stdio, 'stdio'] }),
   },
   {

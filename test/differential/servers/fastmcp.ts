@@ -15,6 +15,8 @@ const program = (transport: string) => () => ({
 });
 
 const fastmcp: Omit<Subject, 'name' | 'over' | 'program'> = {
+  modern: 'spoken',
+  hasNoListen: true,
   calls: [
     { tool: 'add', args: { a: 2 } },
     { tool: 'add', args: { a: 'two' } },
