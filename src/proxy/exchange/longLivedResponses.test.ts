@@ -93,10 +93,9 @@ async function reviewed(request: string, next: ModelInShort, lives: boolean): Pr
 }
 
 for (const [what, next, lives] of cases) {
-  const happens = lives ? 'goes on' : 'ends';
-  test(`a stream that is open ${happens} when a reload changes ${what}`, () =>
+  test(`a stream that is open ${lives ? 'goes on' : 'ends'} when a reload changes ${what}`, () =>
     reviewed(get('/mcp'), next, lives));
-  test(`a stream that answers a POST ${happens} when a reload changes ${what}`, () =>
+  test(`a stream that answers a POST ${lives ? 'goes on' : 'ends'} when a reload changes ${what}`, () =>
     reviewed(post('/mcp'), next, lives));
 }
 
