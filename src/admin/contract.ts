@@ -338,6 +338,8 @@ export interface McpCircuit extends McpTargetPlace {
 export interface McpFailedStart extends McpTargetPlace {
   readonly at: number;
   readonly reason: string;
+  /** The last lines that a child wrote to its standard error. */
+  readonly stderr: readonly string[];
 }
 
 /** An MCP session; times in milliseconds since the epoch. */

@@ -6,13 +6,16 @@ import { RequestRates } from './rates.ts';
 /** Metrics as the data plane has them: requests by status, and how many of them took no longer than a bound. */
 function stage() {
   const metrics = createMetrics({ process: false });
-  const counts = { statuses: new Map<string, number>(), fast: 0, slow: 0 };
+  const counts = { statuses: new Map<string, number>(), fast: 0, slow: 0, failed: 0 };
   metrics.collect('requests_total', 'h', 'counter', ['route', 'status'], () =>
     [...counts.statuses].map(([status, value]) => ({ labels: { route: 'r', status }, value })),
   );
   metrics.collect('mcp_requests_total', 'h', 'counter', ['method'], () => [
     { labels: { method: 'tools/call' }, value: 4 },
     { labels: { method: 'tools/list' }, value: 3 },
+  ]);
+  metrics.collect('mcp_error_answers_total', 'h', 'counter', [], () => [
+    { labels: {}, value: counts.failed },
   ]);
   metrics.collect('request_duration_seconds', 'h', 'histogram', ['route', 'le'], () => {
     const { fast, slow } = counts;
@@ -41,8 +44,9 @@ test('totals tell refusals and errors from other requests', async () => {
     ['503', 16],
   ] as const)
     counts.statuses.set(status, count);
+  counts.failed = 2;
   const rates = new RequestRates().of(await metrics.snapshot());
-  assert.deepEqual(rates, { requests: 38, refusals: 7, errors: 24, mcpCalls: 7, p50Ms: null, p99Ms: null });
+  assert.deepEqual(rates, { requests: 38, refusals: 7, errors: 26, mcpCalls: 7, p50Ms: null, p99Ms: null });
 });
 
 test('durations are those of recent requests', async () => {

@@ -36,8 +36,8 @@ export class RequestRates {
     return {
       requests: sum(() => true),
       refusals: sum((status) => refusedStatuses.has(status)),
-      errors: sum((status) => status >= '500'),
-      mcpCalls: valuesOf(metrics, 'portcullis_mcp_requests_total').reduce((all, { value }) => all + value, 0),
+      errors: sum((status) => status >= '500') + totalOf(metrics, 'portcullis_mcp_error_answers_total'),
+      mcpCalls: totalOf(metrics, 'portcullis_mcp_requests_total'),
       p50Ms: quantile(recent, 0.5),
       p99Ms: quantile(recent, 0.99),
     };
@@ -51,6 +51,9 @@ export class RequestRates {
     this.since = now;
   }
 }
+
+const totalOf = (metrics: MetricsSnapshot, name: string): number =>
+  valuesOf(metrics, name).reduce((all, { value }) => all + value, 0);
 
 const valuesOf = (metrics: MetricsSnapshot, name: string): MetricsSnapshot[number]['values'] =>
   metrics.find((metric) => metric.name === name)?.values ?? [];

@@ -132,6 +132,8 @@ export interface HttpReply {
   fail(error: unknown): void;
   /** Notes for the access log that the answer is an error of JSON-RPC, with its code. */
   refused?(error: GatewayError, rpcCode: number): void;
+  /** Notes for the log and the records that a call ended with an error of the gateway, whatever the status is. */
+  callFailed?(error: GatewayError, rpcCode: number): void;
   /** Runs once, when the answer is complete or the client left before it was. */
   onClose(listener: () => void): void;
 }

@@ -162,7 +162,7 @@ export class McpRuntime {
           circuits,
           owners,
           pins,
-          onStart: (target, problem) => starts.note(session.backendKey, target, problem),
+          onStart: (target, failure) => starts.note(session.backendKey, target, failure),
           connect: (target, of) => targets.connect(target, useOf(target, session, of)),
         }),
       resumeAt: (target, session, caller, place) =>

@@ -18,6 +18,7 @@ export class RequestObserver {
   watched = false;
   private readonly take: (json: string) => void;
   private readonly dropped: Counter;
+  private readonly errorAnswers: Counter;
   private second = 0;
   /** In this second. */
   private made = { refusals: 0, others: 0 };
@@ -32,11 +33,17 @@ export class RequestObserver {
       'Records of requests that were left out of /api/v1/requests.',
       [],
     );
+    this.errorAnswers = metrics.counter(
+      'mcp_error_answers_total',
+      'MCP requests that the gateway answered with an error of JSON-RPC in a response of a status below 500.',
+      [],
+    );
   }
 
   /** Looks at a request that is about to end. Never throws. */
   observe(exchange: LiveExchange): void {
     const refused = isRefused(exchange);
+    if (refused && !exchange.relayed && isErrorAnswer(exchange)) this.errorAnswers.add({}, 1);
     if (exchange.relayed || (!refused && (!this.watched || isOwn(exchange)))) return;
     if (!this.takesRoom(refused)) {
       this.dropped.add({}, 1);
@@ -75,6 +82,10 @@ const isOwn = ({ route }: LiveExchange): boolean => route?.of?.backends[0]?.kind
 /** Requests that the gateway refused, or that failed. */
 const isRefused = ({ error, decidedBy, status }: LiveExchange): boolean =>
   error !== undefined || (decidedBy !== undefined && (status >= 400 || decidedBy.rule !== undefined));
+
+/** A call of MCP failed, and the status does not tell so. */
+const isErrorAnswer = ({ extra, status }: LiveExchange): boolean =>
+  extra?.['mcp.outcome'] === 'error' && status < 500;
 
 const redacted = (_name: string, value: unknown): unknown =>
   typeof value === 'string' ? redactText(value) : value;

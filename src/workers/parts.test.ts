@@ -70,7 +70,7 @@ test('merged views add up connections and show the worst state of keys and certi
   const place = { backend: 'b', target: 't' };
   const hidden = { ...place, kind: 'tool', name: 'a', owner: 'o' } as const;
   const circuit = { ...place, retryAt: 1, reason: 'x' };
-  const failedStart = { ...place, at: 1, reason: 'x' };
+  const failedStart = { ...place, at: 1, reason: 'x', stderr: [] };
   const merged = mergeViews(
     [
       [

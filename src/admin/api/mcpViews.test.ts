@@ -27,24 +27,34 @@ const only = (state: Partial<McpState>): ReturnType<typeof targetsOf>[number] =>
 
 test('a server without a session is idle, or has failed where its last start did', () => {
   assert.equal(only({}).state, 'idle');
-  const { state, since, problem } = only({ failedStarts: [{ ...place, at: time, reason: 'is dead' }] });
+  const { state, since, problem, stderr } = only({
+    failedStarts: [{ ...place, at: time, reason: 'is dead', stderr: ['no module'] }],
+  });
   assert.deepEqual([state, since, problem], ['failed', '2026-01-01T00:00:00.000Z', 'is dead']);
-  assert.equal(only({ failedStarts: [{ ...place, target: 'other', at: time, reason: 'x' }] }).state, 'idle');
-  assert.equal(only({ failedStarts: [{ ...place, backend: 'other', at: time, reason: 'x' }] }).state, 'idle');
+  assert.deepEqual(stderr, ['no module']);
+  assert.equal(
+    only({ failedStarts: [{ ...place, target: 'other', at: time, reason: 'x', stderr: [] }] }).state,
+    'idle',
+  );
+  assert.equal(
+    only({ failedStarts: [{ ...place, backend: 'other', at: time, reason: 'x', stderr: [] }] }).state,
+    'idle',
+  );
 });
 
-test('the state of sessions counts before the last start', () => {
-  const session: McpSessionState = {
+test('a start that failed counts until a session has begun after it', () => {
+  const readySince = (since: number): McpSessionState => ({
     label: 's',
     backend: 'backend',
     principal: undefined,
     protocolVersion: undefined,
     createdAt: 0,
     lastUsedAt: 0,
-    targets: [{ name: 'files', state: 'ready', pid: 1, restarts: 0, lastError: undefined }],
-  };
-  const failedStarts = [{ ...place, at: time, reason: 'is dead' }];
-  assert.equal(only({ sessions: [session], failedStarts }).state, 'ready');
+    targets: [{ name: 'files', state: 'ready', since, pid: 1, restarts: 0, lastError: undefined }],
+  });
+  const failedStarts = [{ ...place, at: time, reason: 'is dead', stderr: [] }];
+  assert.equal(only({ sessions: [readySince(time - 1)], failedStarts }).state, 'failed');
+  assert.equal(only({ sessions: [readySince(time + 1)], failedStarts }).state, 'ready');
 });
 
 test('a server has the last retry of its circuits, and its hidden items', () => {

@@ -1,4 +1,4 @@
-import type { McpSessionState, McpState, McpTargetState, RouteView } from '../contract.ts';
+import type { McpFailedStart, McpSessionState, McpState, McpTargetState, RouteView } from '../contract.ts';
 import { redactText } from '../../telemetry/index.ts';
 
 /** The best comes first. */
@@ -39,8 +39,8 @@ function targetOf({ name, state, since, pid, restarts, lastError }: McpTargetSta
 }
 
 /**
- * The servers of all MCP routes, with their worst state in all sessions. A server without a session has failed where its
- * last start did.
+ * The servers of all MCP routes, with their worst state in all sessions. A server has failed where its last start did, and
+ * no session has begun since.
  */
 export function targetsOf(
   routes: readonly RouteView[],
@@ -62,17 +62,18 @@ export function targetsOf(
       const circuit = latest(circuits.filter(ofTarget), ({ retryAt }) => retryAt);
       const covered = hidden.filter(ofTarget);
       const uses = own.flatMap((session) => session.targets.filter((target) => target.name === name));
+      const isDown = failed !== undefined && !uses.some((use) => hasWorkedSince(use, failed));
       const worst = uses.toSorted((a, b) => states.indexOf(b.state) - states.indexOf(a.state))[0];
       const used = uses.find(({ lastError }) => lastError !== undefined)?.lastError;
-      const problem = used ?? failed?.reason ?? circuit?.reason;
-      const since = worst?.since ?? (worst === undefined ? failed?.at : undefined);
+      const problem = used ?? (isDown ? failed.reason : circuit?.reason);
+      const since = isDown ? failed.at : worst?.since;
       // Sessions may share a child, whose lines and restarts each of them has.
       const children = [...new Map(uses.map((use) => [use.pid ?? use, use])).values()];
       return {
         route: id,
         name,
         kind,
-        state: worst?.state ?? (failed === undefined ? 'idle' : 'failed'),
+        state: isDown ? 'failed' : (worst?.state ?? 'idle'),
         ...(since !== undefined && { since: new Date(since).toISOString() }),
         sessions: uses.length,
         ...(problem !== undefined && { problem: redactText(problem) }),
@@ -86,11 +87,16 @@ export function targetsOf(
           owner,
         })),
         hiddenCount: covered.length,
-        stderr: children.flatMap(({ stderr = [] }) => stderr.map(redactText)).slice(-mostLines),
+        stderr: [...(isDown ? failed.stderr : []), ...children.flatMap(({ stderr = [] }) => stderr)]
+          .slice(-mostLines)
+          .map(redactText),
       };
     });
   });
 }
+
+const hasWorkedSince = ({ state, since = 0 }: McpTargetState, { at }: McpFailedStart): boolean =>
+  state === 'ready' && since >= at;
 
 const mostLines = 50;
 /** Hidden items of one target that the answer names, and characters of a name. */

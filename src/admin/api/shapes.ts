@@ -55,7 +55,10 @@ const rates = z
   .object({
     requests: count,
     refusals: count.meta({ description: 'Requests answered with 401, 403 or 429.' }),
-    errors: count.meta({ description: 'Requests answered with 500 or more.' }),
+    errors: count.meta({
+      description:
+        'Requests answered with 500 or more, and MCP requests that the gateway answered with an error of JSON-RPC.',
+    }),
     mcpCalls: count,
     p50Ms: milliseconds,
     p99Ms: milliseconds,
@@ -179,7 +182,7 @@ export const targets = z.array(
     kind: z.string(),
     state: z.string().meta({
       description:
-        'The worst state in all sessions. Without a session: failed where the last start failed, otherwise idle.',
+        'The worst state in all sessions; failed where the last start failed, idle where no session uses it.',
     }),
     since: time.optional().meta({ description: 'The last change of this state.' }),
     sessions: count,

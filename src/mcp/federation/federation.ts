@@ -20,6 +20,7 @@ import type { NameOwners } from './nameOwners.ts';
 import { ask } from './targetAsk.ts';
 import type { PinGuard } from './pinGuard.ts';
 import type { ListReader } from './targetLists.ts';
+import type { StartFailure } from '../session/targetStarts.ts';
 
 /** The parts of a session that its federation uses. */
 export interface FederatedSession {
@@ -44,8 +45,8 @@ export interface FederationStart {
   readonly owners: NameOwners;
   /** Absent: no folder of pins is configured. */
   readonly pins: PinGuard | undefined;
-  /** Hears of the end of each start of a target. @param problem the reason why it failed */
-  readonly onStart: (target: string, problem?: string) => void;
+  /** Hears of the end of each start of a target. @param failure absent: it worked */
+  readonly onStart: (target: string, failure?: StartFailure) => void;
   /** @throws GatewayError policy_failed */
   readonly connect: (target: McpTarget, caller: Caller) => TargetConnection;
 }

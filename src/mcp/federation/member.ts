@@ -15,6 +15,7 @@ import type { Circuits } from './circuits.ts';
 import { MissedLists } from './missedLists.ts';
 import { ask } from './targetAsk.ts';
 import { TargetLists } from './targetLists.ts';
+import type { StartFailure } from '../session/targetStarts.ts';
 
 export interface MemberStart {
   readonly target: McpTarget;
@@ -37,8 +38,8 @@ export interface MemberStart {
   readonly onBack: (method: string) => void;
   /** Key of the backend. */
   readonly backend: string;
-  /** Hears of the end of each start. @param problem the reason why it failed */
-  readonly onStart: (target: string, problem?: string) => void;
+  /** Hears of the end of each start. @param failure absent: it worked */
+  readonly onStart: (target: string, failure?: StartFailure) => void;
   /** The configuration says something else of the target by now. */
   readonly moved: (target: McpTarget, connection: TargetConnection) => void;
 }
@@ -156,7 +157,8 @@ export class Member {
       if (!this.closed && (failure.code === 'mcp_target_failed' || failure.code === 'mcp_target_timeout'))
         circuits.failed(circuit, failure.message, { backend, target: this.name });
       if (this.closed) throw failure;
-      onStart(this.name, failure.message);
+      const { stderr = [] } = this.connection?.view() ?? {};
+      onStart(this.name, { reason: failure.message, stderr });
       log.warn('Target failed to start', { reason: failure.message, detail: failure.detail });
       this.drop();
       throw failure;

@@ -12,6 +12,7 @@ import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
 import { announcedLists, changingLists } from '../session/announcedLists.ts';
 import { maxKeptResponse } from '../session/initializeCall.ts';
 import type { Session } from '../session/session.ts';
+import type { StartFailure } from '../session/targetStarts.ts';
 import type { Waiter } from '../targets/kind/target.ts';
 import type { RequestMeta } from './requestMeta.ts';
 
@@ -35,17 +36,17 @@ export class HeldSession {
   /** The configuration that the answer is about, where the session has several targets. */
   private followed: McpBackend | undefined;
 
-  private readonly onStart: (target: string, problem?: string) => void;
+  private readonly onStart: (target: string, failure?: StartFailure) => void;
 
   /**
    * @param version of the program
-   * @param onStart hears of the end of each start of a target; absent problem: it worked
+   * @param onStart hears of the end of each start of a target; absent failure: it worked
    */
   constructor(
     session: Session,
     meta: RequestMeta,
     version: string,
-    onStart: (target: string, problem?: string) => void,
+    onStart: (target: string, failure?: StartFailure) => void,
   ) {
     this.session = session;
     this.onStart = onStart;
@@ -60,9 +61,13 @@ export class HeldSession {
     const { promise, resolve, reject } = Promise.withResolvers<ServerAnswer>();
     const isFederated = session.federation instanceof Federation;
     // The targets of a federation tell of their starts by themselves.
-    const sole = isFederated ? undefined : session.targets.first?.name;
-    const started = (problem?: string): void => {
-      if (sole !== undefined && !session.ended) this.onStart(sole, problem);
+    const sole = isFederated ? undefined : session.targets.first;
+    const started = (reason?: string): void => {
+      if (sole === undefined || session.ended) return;
+      this.onStart(
+        sole.name,
+        reason === undefined ? undefined : { reason, stderr: sole.view().stderr ?? [] },
+      );
     };
     const failed = (error: GatewayError): void => {
       if (error.code === 'mcp_target_failed' || error.code === 'mcp_target_timeout') started(error.message);
@@ -109,7 +114,11 @@ export class HeldSession {
     if (federation.settings === this.followed) return;
     this.followed = federation.settings;
     const targets = federation.all.map(({ name, facts }) => ({ name, facts }));
-    const { capabilities, serverInfo, instructions } = initializeResult('', version, targets);
+    const { capabilities, serverInfo, instructions } = initializeResult(
+      '',
+      { name: federation.settings.name, version },
+      targets,
+    );
     this.session.announces = new Set(changingLists.filter((list) => list in Object(capabilities)));
     this.answer = {
       capabilities: JSON.stringify(capabilities),

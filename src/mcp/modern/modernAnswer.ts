@@ -204,6 +204,10 @@ export class ModernAnswer implements CallAnswer, Parked {
     for (const [key, asked] of this.asked) if (asked.askedId === askedId) this.asked.delete(key);
   }
 
+  failed(error: GatewayError): void {
+    if (!this.isOver) this.post?.failed(error);
+  }
+
   respond(message: string): void {
     if (this.isOver) return;
     const { tasked } = this.start;

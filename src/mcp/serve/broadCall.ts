@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { BroadRequest } from '../federation/federation.ts';
 import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
 import { errorResponse } from '../messages/rpcError.ts';
-import type { CallAnswer } from '../session/callAnswer.ts';
+import { respondError, type CallAnswer } from '../session/callAnswer.ts';
 
 /** A request of a client that the gateway answers itself; it is answered once, or taken back. */
 export class BroadCall implements BroadRequest {
@@ -20,6 +20,10 @@ export class BroadCall implements BroadRequest {
 
   respond(text: string): void {
     if (this.leave()) this.answer.respond(text);
+  }
+
+  fail(error: GatewayError): void {
+    if (this.leave()) respondError(this.answer, error, this.idText);
   }
 
   cancel(): void {

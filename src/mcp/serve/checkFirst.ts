@@ -6,6 +6,7 @@ import type { CheckRefusal } from '../contract.ts';
 import { noteItemRefusal } from '../items/itemRefusal.ts';
 import { cut, type Envelope } from '../json/envelope.ts';
 import { errorResponse, rpcCodeOf } from '../messages/rpcError.ts';
+import { respondError } from '../session/callAnswer.ts';
 import { BroadCall } from './broadCall.ts';
 import type { MessageChecks } from './checks.ts';
 import type { Dispatch } from './dispatchContext.ts';
@@ -39,7 +40,7 @@ export function checkFirst(
     })
     .catch((error: unknown) => {
       session.log.error('Request failed', { error: String(error) });
-      answer.respond(errorResponse(asGatewayError(error), call.idText));
+      respondError(answer, asGatewayError(error), call.idText);
     });
 }
 

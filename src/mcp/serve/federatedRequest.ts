@@ -16,7 +16,7 @@ import { refusalError, withheldByPin } from '../items/itemRefusal.ts';
 import { maxShown, unknownItemError } from '../items/itemFilters.ts';
 import { listOfKind, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
-import { errorResponse } from '../messages/rpcError.ts';
+import { respondError } from '../session/callAnswer.ts';
 import { BroadCall } from './broadCall.ts';
 import { checkRefusal } from './checkFirst.ts';
 import { faults, invalid, refusal } from './refusal.ts';
@@ -131,7 +131,7 @@ const later =
         prepare(found)();
       } catch (error) {
         federation.log.error('Request failed', { error: String(error) });
-        x.answer.respond(errorResponse(asGatewayError(error), call.idText));
+        respondError(x.answer, asGatewayError(error), call.idText);
       }
     });
 
@@ -174,7 +174,7 @@ function waitFor<Found>(
     })
     .then(
       (found) => then(call, found),
-      (error: unknown) => call.respond(errorResponse(asGatewayError(error), call.idText)),
+      (error: unknown) => call.fail(asGatewayError(error)),
     )
     .catch((error: unknown) => federation.log.error('Response failed', { error: String(error) }));
 }

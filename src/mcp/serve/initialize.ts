@@ -63,7 +63,10 @@ export function initialize(
     const opening = openingCall(options, client, session, message, answer, {
       name,
       stats: options.mcpMetrics.cell(name, 'initialize'),
-      onStart: (problem) => options.starts.note(session.backendKey, name, problem),
+      onStart: (reason) => {
+        const failure = reason === undefined ? undefined : { reason, stderr: target.view().stderr ?? [] };
+        options.starts.note(session.backendKey, name, failure);
+      },
     });
     target.open({ envelope: message, token: undefined, edits: [] }, opening);
     session.streams.expect(answer);

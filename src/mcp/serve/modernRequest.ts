@@ -3,7 +3,7 @@ import type { ItemRules } from '../items/itemRules.ts';
 import type { Envelope } from '../json/envelope.ts';
 import { ownMessage, readOwn } from '../json/ownMessage.ts';
 import type { Accepted } from '../messages/accept.ts';
-import { errorResponse } from '../messages/rpcError.ts';
+import { respondError } from '../session/callAnswer.ts';
 import type { HeldSession, ServerAnswer } from '../modern/heldSession.ts';
 import { OwnAnswer } from '../modern/ownAnswer.ts';
 import { paramHeaders } from '../modern/requestHeaders.ts';
@@ -32,7 +32,7 @@ export function whenReady(
 ): void {
   const failed = (error: unknown): void => {
     const known = asGatewayError(error);
-    if (!answer.refuse(known, idText)) answer.respond(errorResponse(known, idText));
+    if (!answer.refuse(known, idText)) respondError(answer, known, idText);
   };
   const run = (servers: ServerAnswer): void => {
     try {

@@ -1,5 +1,5 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
-import type { CallAnswer } from './callAnswer.ts';
+import { respondError, type CallAnswer } from './callAnswer.ts';
 import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
 import type { MemberView } from '../json/responseScan.ts';
 import { splice } from '../json/scan.ts';
@@ -93,7 +93,7 @@ export class Call implements Waiter {
     const shown = this.filter === undefined || isError ? unfiltered : this.filter.filter(response);
     if (!(shown instanceof GatewayError) && shown.next !== undefined && this.goesOn(shown.next)) return;
     this.ended(isError ? 'error' : 'ok');
-    if (shown instanceof GatewayError) this.answer.respond(errorResponse(shown, this.idText));
+    if (shown instanceof GatewayError) respondError(this.answer, shown, this.idText);
     else if (shown.edits.length > 0)
       this.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]), isError);
     else this.respond(text.slice(0, idSpan.start) + this.idText + text.slice(idSpan.end), isError);
@@ -136,7 +136,7 @@ export class Call implements Waiter {
     this.ended('failed');
     if (this.breakOff(error)) return;
     if (refusesAll.has(error.code) && this.answer.refuse(error, this.idText)) return;
-    this.answer.respond(errorResponse(error, this.idText));
+    respondError(this.answer, error, this.idText);
   }
 
   /** The client takes its request back; a response that still comes is dropped. */

@@ -4,6 +4,7 @@ import type { ItemName, ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
 import type { ItemRefusal } from '../contract.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
+import { errorResponse } from '../messages/rpcError.ts';
 
 /** The target of a request, or the rule or setting that refuses it. */
 export interface OperationNote {
@@ -32,6 +33,8 @@ export interface CallAnswer {
   push(message: string, names?: ItemNameSource, askedId?: RpcId): void;
   /** A server takes a request back. @param notice the notification that says so */
   withdraw(askedId: RpcId, notice: string): void;
+  /** Notes that the gateway ends one of the requests with an error; the response follows. */
+  failed?(error: GatewayError): void;
   /** Sends the response to one of the requests; the last one ends the answer. */
   respond(message: string): void;
   /**
@@ -46,4 +49,10 @@ export interface CallAnswer {
   skip(refusal: string): void;
   /** Every few seconds. */
   tick(now: number): void;
+}
+
+/** Ends a request with an error of the gateway. */
+export function respondError(answer: CallAnswer, error: GatewayError, idText: string): void {
+  answer.failed?.(error);
+  answer.respond(errorResponse(error, idText));
 }

@@ -10,7 +10,7 @@ import { PacedStream, type PressureGauge } from './pacedStream.ts';
 import type { Journal } from './journal.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
-import { sendError } from '../messages/rpcError.ts';
+import { rpcCodeOf, sendError } from '../messages/rpcError.ts';
 
 /** The session, as its answers see it. */
 export interface PostResponseHost extends PressureGauge {
@@ -110,6 +110,11 @@ export class PostResponse implements CallAnswer {
 
   withdraw(_askedId: RpcId, notice: string): void {
     this.push(notice);
+  }
+
+  failed(error: GatewayError): void {
+    // A client that left, or took its request back, is no failure.
+    if (error.code !== 'mcp_cancelled' && !this.closed) this.reply.callFailed?.(error, rpcCodeOf(error));
   }
 
   /**

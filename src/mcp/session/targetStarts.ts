@@ -6,10 +6,15 @@ export interface FailedStart {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly reason: string;
+  /** The last lines that a child wrote to its standard error. */
+  readonly stderr: readonly string[];
 }
 
+/** The reason why a start failed, and the last lines of its child. */
+export type StartFailure = Pick<FailedStart, 'reason'> & Partial<Pick<FailedStart, 'stderr'>>;
+
 /** Targets that are remembered; the oldest failures are forgotten first. */
-const maxRemembered = 10_000;
+const maxRemembered = 1_000;
 
 /** The last start of each target: a target that does not start has no session that could show its state. */
 export class TargetStarts {
@@ -23,12 +28,13 @@ export class TargetStarts {
     this.onFailure = onFailure;
   }
 
-  /** Notes the end of a start. @param problem the reason why it failed; absent: it worked */
-  note(backend: string, target: string, problem?: string): void {
+  /** Notes the end of a start. @param failure absent: it worked */
+  note(backend: string, target: string, failure?: StartFailure): void {
     const key = JSON.stringify([backend, target]);
     this.failed.delete(key);
-    if (problem === undefined) return;
-    this.failed.set(key, { backend, target, at: this.now(), reason: problem });
+    if (failure === undefined) return;
+    const { reason, stderr = [] } = failure;
+    this.failed.set(key, { backend, target, at: this.now(), reason, stderr });
     if (this.failed.size > maxRemembered) {
       const [oldest] = this.failed.keys();
       this.failed.delete(oldest!);

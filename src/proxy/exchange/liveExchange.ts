@@ -420,6 +420,12 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     this.annotate('mcp.errorCode', rpcCode);
   }
 
+  callFailed(error: GatewayError, rpcCode: number): void {
+    this.refused(error, rpcCode);
+    if (this.extra?.['mcp.outcome'] === undefined)
+      this.annotate('mcp.outcome', error.entry.source === 'client' ? 'refused' : 'error');
+  }
+
   noteError(error: GatewayError): void {
     this.error ??= error.code;
     if (error.by !== undefined) this.decided(error.by);
