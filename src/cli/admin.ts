@@ -20,6 +20,8 @@ export const admin: Command = {
         path,
         address: typeof address === 'string' ? address : undefined,
         secretFile: typeof secretFile === 'string' ? secretFile : undefined,
+        // A stream of events has no end.
+        onEvents: (text) => terminal.out(printable(text)),
       },
       terminal,
     );

@@ -28,6 +28,8 @@ export interface AdminQuestion {
   readonly path: string;
   readonly address?: string | undefined;
   readonly secretFile?: string | undefined;
+  /** Gets the text of an event stream while it arrives; the body of the answer is empty then. */
+  readonly onEvents?: (text: string) => void;
 }
 
 export interface AdminAnswer {
@@ -41,7 +43,7 @@ export interface AdminAnswer {
  * @throws UsageError where the address is none, or the secret file cannot be used
  */
 export async function askAdmin(
-  { method, path, body, address = usualAddress, secretFile }: AdminQuestion,
+  { method, path, body, address = usualAddress, secretFile, onEvents }: AdminQuestion,
   terminal: Terminal,
 ): Promise<AdminAnswer | undefined> {
   const target = targetOf(address);
@@ -65,6 +67,7 @@ export async function askAdmin(
         agent: false,
       },
       body,
+      onEvents,
     );
   } catch (error) {
     terminal.err(`portcullis: no gateway answers at ${address}: ${reasonOf(error)}\n`);
@@ -105,11 +108,19 @@ async function secretFor(
   }
 }
 
-function send(options: RequestOptions, body: string | undefined): Promise<AdminAnswer> {
+function send(
+  options: RequestOptions,
+  body: string | undefined,
+  onEvents: AdminQuestion['onEvents'],
+): Promise<AdminAnswer> {
   return new Promise((resolve, reject) => {
     request(options, (response) => {
       let body = '';
-      response.setEncoding('utf8').on('data', (text: string) => (body += text));
+      const isStream = response.headers['content-type']?.startsWith('text/event-stream') === true;
+      response.setEncoding('utf8').on('data', (text: string) => {
+        if (isStream && onEvents !== undefined) onEvents(text);
+        else body += text;
+      });
       response.on('error', reject).on('end', () => resolve({ status: response.statusCode ?? 0, body }));
     })
       .on('error', reject)

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { findOperatorSecret } from '../../src/admin/index.ts';
-import { run } from '../../src/cli/program.testing.ts';
+import { Program, run } from '../../src/cli/program.testing.ts';
+import { until } from '../../src/until.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { inline, rogue, node, startEchoApp } from './stage.testing.ts';
 
@@ -92,6 +93,24 @@ test('the admin port sets the log level and ends the gateway gracefully', async 
   assert.equal(await post('/quitquitquit'), 202);
   assert.deepEqual(await gateway.ended, { code: 0, signal: null });
   await gateway[Symbol.asyncDispose]();
+});
+
+test('the command admin prints the records of requests while they arrive', async (t) => {
+  await using echo = await startEchoApp();
+  await using gateway = await startGateway(configuration(Number(new URL(echo.url).port)));
+  const { host } = new URL(gateway.admin);
+  const program = new Program(['admin', '--admin', host, '/api/v1/requests']);
+  t.after(() => program.child.kill());
+  let isPrinted = false;
+  void program.saw(/event: request/).then(() => (isPrinted = true));
+  // The stream begins with nothing, and goes on with each request.
+  await until('a record', async () => {
+    await (await fetch(`${gateway.url}/status/200`)).text();
+    return isPrinted;
+  });
+  program.child.kill('SIGINT');
+  const { out } = await program.ended;
+  assert.match(out, /^data: \{.*"path":"\/status\/200"/m);
 });
 
 test('changes over the TCP admin port need the secret of the operator, which the commands find', async () => {
