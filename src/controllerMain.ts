@@ -83,6 +83,7 @@ export async function startController(settings: ControllerSettings): Promise<Run
         configState: () => ({
           source: 'kubernetes',
           loadedAt: controller.translatedAt,
+          triedAt: controller.translatedAt,
           synchronized: plane.isReady && plane.problems.length === 0,
           problems: plane.problems,
           warnings: [],

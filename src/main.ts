@@ -28,6 +28,7 @@ import {
   choosePlane,
   configViews,
   gatewayViews,
+  RateHistory,
   Intake,
   StartError,
   within,
@@ -88,6 +89,7 @@ class Assembly implements Gateway {
   private upgrades: Upgrades | undefined;
   private audit: Audit | undefined;
   private door: ConsoleDoor | undefined;
+  private history: RateHistory | undefined;
   private document: ConfigFile | undefined;
   /** Names of environment variables that hold secrets, of every configuration since the start. */
   private readonly withheld = new Set<string>();
@@ -154,9 +156,12 @@ class Assembly implements Gateway {
         withheld: () => [...this.withheld],
         before: inheritance?.upgrades,
       });
+      this.history = new RateHistory(() => plane.counts());
+      this.history.start();
+      const { history } = this;
       this.admin = await startAdmin({
         ...fixed,
-        views: this.views(plane, intake),
+        views: this.views(plane, intake, history),
         log,
         metrics,
         expose: () => plane.expose(),
@@ -242,7 +247,7 @@ class Assembly implements Gateway {
     });
   }
 
-  private views(plane: Plane, intake: Intake): AdminViews {
+  private views(plane: Plane, intake: Intake, history: RateHistory): AdminViews {
     return {
       version: this.version,
       masked: maskedFields,
@@ -275,6 +280,7 @@ class Assembly implements Gateway {
         plane,
         model: () => intake.model,
         audit: this.audit,
+        history,
         config: this.configViews(plane, intake),
         isShared: this.stream !== undefined,
       }),
@@ -393,6 +399,7 @@ class Assembly implements Gateway {
     this.stopFollowing();
     // It may be taking a model into use, which nobody waits for any more.
     void this.stream?.close();
+    this.history?.close();
     await this.plane?.close(0);
     await this.admin?.close();
     await this.door?.close();

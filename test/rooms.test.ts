@@ -54,6 +54,7 @@ const rows: Readonly<Record<string, Row>> = {
     uses: ['model', 'regex', 'telemetry', 'files', 'schema', 'config', 'stream'],
     files: ['mcp/targets/facts.ts', 'policies/facts.ts'],
   },
+  clients: { uses: [] },
   login: { uses: ['schema', 'auth'], types: ['admin'] },
   workers: {
     uses: ['model', 'auth', 'audit', 'tracing', 'mcp', 'policies', 'proxy', 'telemetry', 'store', 'pins'],

@@ -65,6 +65,8 @@ export interface GatewayViews {
   readonly startedAt: number;
   /** Never rejects. */
   rates(): Promise<Rates>;
+  /** Rates of the last minutes, the oldest first. */
+  rateHistory(): readonly RateSample[];
   routes(): readonly RouteView[];
   /** Ends an MCP session for good. @returns false where no session has the label */
   endSession(label: string): Promise<boolean>;
@@ -244,6 +246,17 @@ export interface Rates {
   readonly p99Ms: number | null;
 }
 
+/** Requests a second and their durations in a short time that ends at `at`, in milliseconds since the epoch. */
+export interface RateSample {
+  readonly at: number;
+  readonly requests: number;
+  readonly refusals: number;
+  readonly errors: number;
+  /** Null where no request ended. */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
 /** A route as a client sees it. */
 export interface RouteView {
   /** `bind/listener/route` */
@@ -274,6 +287,11 @@ export interface RouteLogin {
   readonly audiences: readonly string[];
   /** Scopes that the metadata of the route names. */
   readonly clientScopes: readonly string[];
+  readonly credential: 'token' | 'password' | 'key';
+  /** The metadata of the route tells MCP clients where to log in. */
+  readonly guidesClients: boolean;
+  /** The header of the credential and the text before it; absent where it stands in another place. */
+  readonly header?: { readonly name: string; readonly prefix: string };
 }
 
 /** Requests that the gateway has served, and requests that an operator asks about. */
@@ -388,6 +406,8 @@ export interface ConfigState {
   readonly source: string;
   /** `Date.now()` of the last configuration that was taken into use. */
   readonly loadedAt: number | undefined;
+  /** `Date.now()` of the last configuration that was taken into use or refused; each attempt has its own. */
+  readonly triedAt: number | undefined;
   /** False when the newest configuration was refused and an older one runs. */
   readonly synchronized: boolean;
   /** The problems of the newest configuration, a line each; empty when it was taken. */
@@ -417,6 +437,8 @@ export interface KeySetState {
   readonly keys: number;
   readonly state: 'waiting' | 'ready' | 'stale';
   readonly problem: string | undefined;
+  /** `Date.now()` of the last time that it was read; absent before. */
+  readonly loadedAt?: number;
 }
 
 /** The state of a port of the data plane; the same shape as the views of `proxy`. */

@@ -37,6 +37,7 @@ const state = () => ({
   config: {
     source: 'config.yaml',
     loadedAt: Date.parse('2026-11-21T10:00:00Z'),
+    triedAt: Date.parse('2026-11-21T10:00:00Z'),
     synchronized: true,
     problems: [],
     warnings: [],

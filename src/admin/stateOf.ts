@@ -5,8 +5,14 @@ const isoTime = (ms: number | undefined): string | null =>
 
 /** The state of the configuration, with its times as text. */
 export const configOf = (views: AdminViews) => {
-  const { loadedAt, problems, warnings, ...rest } = views.configState();
-  return { ...rest, problems: [...problems], warnings: [...warnings], loadedAt: isoTime(loadedAt) };
+  const { loadedAt, triedAt, problems, warnings, ...rest } = views.configState();
+  return {
+    ...rest,
+    problems: [...problems],
+    warnings: [...warnings],
+    loadedAt: isoTime(loadedAt),
+    triedAt: isoTime(triedAt),
+  };
 };
 
 /** The state of the serving part, with its times as text. */
@@ -18,7 +24,10 @@ export const servingOf = async (views: AdminViews) => {
     closedPorts: [...closedPorts],
     brokenRoutes: [...brokenRoutes],
     certificates: certificates.map(({ expiresAt, ...each }) => ({ ...each, expiresAt: isoTime(expiresAt) })),
-    keySets: [...keySets],
+    keySets: keySets.map(({ loadedAt, ...each }) => ({
+      ...each,
+      ...(loadedAt !== undefined && { loadedAt: new Date(loadedAt).toISOString() }),
+    })),
     mcp,
   };
 };

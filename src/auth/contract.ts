@@ -47,6 +47,8 @@ export interface KeySetView {
   readonly keys: number;
   readonly state: 'waiting' | 'ready' | 'stale';
   readonly problem: string | undefined;
+  /** The last time that it was read, in milliseconds since the epoch; absent before. */
+  readonly loadedAt?: number;
 }
 
 /** A fresh-kept set of public keys. `generation` changes with every change of the keys. */

@@ -117,6 +117,7 @@ class LiveKeySet implements KeySet {
   private readonly settle: () => void;
   private keys: KeyList | undefined;
   private problem: string | undefined;
+  private loadedAt: number | undefined;
   private readonly feed: Feed;
   private readonly log: Logger;
   readonly remote: boolean;
@@ -127,8 +128,10 @@ class LiveKeySet implements KeySet {
     this.log = options.log.child({ keySet: this.name });
     ({ promise: this.tried, resolve: this.settle } = Promise.withResolvers<void>());
     const count = (result: string): void => options.fetches?.add({ source: this.name, result });
+    const { pace, now = Date.now } = options;
     const onKeys = (keys: KeyList): void => {
       count('ok');
+      this.loadedAt = now();
       this.replace(keys);
       this.settle();
     };
@@ -138,7 +141,6 @@ class LiveKeySet implements KeySet {
       this.settle();
     };
     const { log } = this;
-    const { pace, now = Date.now } = options;
     // Looked up at each fetch, so that a replaced global fetch (a proxy agent, a test) is respected.
     const plain: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
     const sameOrigin = 'guarded' in source && source.guarded === true;
@@ -182,7 +184,14 @@ class LiveKeySet implements KeySet {
 
   view(): KeySetView {
     const state = this.keys === undefined ? 'waiting' : this.problem === undefined ? 'ready' : 'stale';
-    return { source: this.name, keys: this.keys?.size ?? 0, state, problem: this.problem };
+    const { name: source, problem, loadedAt } = this;
+    return {
+      source,
+      keys: this.keys?.size ?? 0,
+      state,
+      problem,
+      ...(loadedAt !== undefined && { loadedAt }),
+    };
   }
 
   close(): void {

@@ -4,6 +4,7 @@ import { inOrder, type Audit } from '../audit/index.ts';
 import type { Model } from '../model/index.ts';
 import { routeViews, type Plane } from '../workers/index.ts';
 import { play } from './playground.ts';
+import type { RateHistory } from './rateHistory.ts';
 import { RequestRates } from './rates.ts';
 
 export interface GatewayViewsOptions {
@@ -11,12 +12,14 @@ export interface GatewayViewsOptions {
   readonly model: () => Model | undefined;
   readonly audit: Audit | undefined;
   readonly config: GatewayViews['config'];
+  readonly history: RateHistory;
   /** Others than the operator write parts of the configuration. */
   readonly isShared: boolean;
 }
 
 /** The views of a gateway that serves. */
-export function gatewayViews({ plane, model, audit, config, isShared }: GatewayViewsOptions): GatewayViews {
+export function gatewayViews(options: GatewayViewsOptions): GatewayViews {
+  const { plane, model, audit, config, history, isShared } = options;
   const rates = new RequestRates();
   const routes: GatewayViews['routes'] = () => {
     const used = model();
@@ -30,6 +33,7 @@ export function gatewayViews({ plane, model, audit, config, isShared }: GatewayV
   return {
     startedAt: Date.now(),
     rates: async () => rates.of(await plane.counts()),
+    rateHistory: () => history.samples,
     routes,
     endSession: (label) => plane.endSession(label),
     auditLines: async (limit) =>

@@ -1,6 +1,7 @@
 export type * from './contract.ts';
 export { configViews } from './configViews.ts';
 export { gatewayViews } from './gatewayViews.ts';
+export { RateHistory } from './rateHistory.ts';
 export { Intake } from './intake.ts';
 export { LocalGateway, type LocalGatewayOptions } from './localGateway.ts';
 export { withOwnSettings } from './ownSettings.ts';

@@ -36,6 +36,7 @@ export class Intake {
   private closed = false;
   private inUse: Model | undefined;
   private takenAt: number | undefined;
+  private triedAt: number | undefined;
   private wrong: readonly string[] = [];
   private said: readonly string[] = [];
   /** Only the newest of those that wait counts. */
@@ -56,8 +57,8 @@ export class Intake {
    * Describes the configuration in use: when it was loaded, why a newer one was rejected, and its warnings, a
    * line each.
    */
-  get state(): Pick<ConfigState, 'loadedAt' | 'problems' | 'warnings'> {
-    return { loadedAt: this.takenAt, problems: this.wrong, warnings: this.said };
+  get state(): Pick<ConfigState, 'loadedAt' | 'triedAt' | 'problems' | 'warnings'> {
+    return { loadedAt: this.takenAt, triedAt: this.triedAt, problems: this.wrong, warnings: this.said };
   }
 
   /** Resolves (never rejects) when none is half in use. */
@@ -102,6 +103,7 @@ export class Intake {
 
   /** The newest one cannot be taken, and for what reasons. */
   refuse(problems: readonly string[]): void {
+    this.tried();
     this.newest = undefined;
     this.wrong = problems;
     this.logRefusal(problems);
@@ -143,6 +145,7 @@ export class Intake {
       this.taken(next);
     } catch (error) {
       if (this.closed) return;
+      this.tried();
       const problems = [`${source}: ${messageOf(error)}`];
       if (this.newest === next) this.wrong = problems;
       this.logRefusal(problems);
@@ -164,6 +167,12 @@ export class Intake {
       this.options.log.error('Configuration rejected; the previous configuration stays in use', { problem });
   }
 
+  /** Notes the end of an attempt, at a time that no other attempt has. */
+  private tried(): number {
+    this.triedAt = Math.max(Date.now(), (this.triedAt ?? 0) + 1);
+    return this.triedAt;
+  }
+
   private record(operation: string, end: AuditedEnd): void {
     const { audit, source } = this.options;
     audit?.record({ time: Date.now(), operation, caller: {}, kind: 'configuration', name: source }, end);
@@ -173,7 +182,7 @@ export class Intake {
     const { log, source } = this.options;
     const previous = this.inUse;
     this.inUse = model;
-    this.takenAt = Date.now();
+    this.takenAt = this.tried();
     this.said = warnings;
     for (const warning of warnings) log.warn(warning);
     if (previous === undefined) return;

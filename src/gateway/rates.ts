@@ -8,7 +8,7 @@ const refusedStatuses: ReadonlySet<string> = new Set(['401', '403', '429']);
 const periodMs = 30_000;
 
 /** Upper bound of a bucket in seconds → requests that took no longer. */
-type Buckets = ReadonlyMap<number, number>;
+export type Buckets = ReadonlyMap<number, number>;
 
 /** Makes totals and durations of requests out of the metrics of the gateway. */
 export class RequestRates {
@@ -25,18 +25,11 @@ export class RequestRates {
   }
 
   of(metrics: MetricsSnapshot): Rates {
-    const requests = valuesOf(metrics, 'portcullis_requests_total');
-    const sum = (wanted: (status: string) => boolean): number =>
-      requests.reduce((all, { labels, value }) => (wanted(String(labels['status'])) ? all + value : all), 0);
     const buckets = bucketsOf(metrics);
-    const recent = new Map(
-      [...buckets].map(([bound, count]) => [bound, Math.max(0, count - (this.before.get(bound) ?? 0))]),
-    );
+    const recent = sinceThen(buckets, this.before);
     this.pass(buckets);
     return {
-      requests: sum(() => true),
-      refusals: sum((status) => refusedStatuses.has(status)),
-      errors: sum((status) => status >= '500') + totalOf(metrics, 'portcullis_mcp_error_answers_total'),
+      ...totalsOf(metrics),
       mcpCalls: totalOf(metrics, 'portcullis_mcp_requests_total'),
       p50Ms: quantile(recent, 0.5),
       p99Ms: quantile(recent, 0.99),
@@ -52,13 +45,29 @@ export class RequestRates {
   }
 }
 
+/** Requests since the start. */
+export function totalsOf(metrics: MetricsSnapshot): Pick<Rates, 'requests' | 'refusals' | 'errors'> {
+  const requests = valuesOf(metrics, 'portcullis_requests_total');
+  const sum = (wanted: (status: string) => boolean): number =>
+    requests.reduce((all, { labels, value }) => (wanted(String(labels['status'])) ? all + value : all), 0);
+  return {
+    requests: sum(() => true),
+    refusals: sum((status) => refusedStatuses.has(status)),
+    errors: sum((status) => status >= '500') + totalOf(metrics, 'portcullis_mcp_error_answers_total'),
+  };
+}
+
 const totalOf = (metrics: MetricsSnapshot, name: string): number =>
   valuesOf(metrics, name).reduce((all, { value }) => all + value, 0);
 
 const valuesOf = (metrics: MetricsSnapshot, name: string): MetricsSnapshot[number]['values'] =>
   metrics.find((metric) => metric.name === name)?.values ?? [];
 
-function bucketsOf(metrics: MetricsSnapshot): Buckets {
+/** The requests that came after a moment. */
+export const sinceThen = (buckets: Buckets, before: Buckets): Buckets =>
+  new Map([...buckets].map(([bound, count]) => [bound, Math.max(0, count - (before.get(bound) ?? 0))]));
+
+export function bucketsOf(metrics: MetricsSnapshot): Buckets {
   const buckets = new Map<number, number>();
   for (const { metricName = '', labels, value } of valuesOf(metrics, 'portcullis_request_duration_seconds')) {
     if (!metricName.endsWith('_bucket')) continue;
@@ -69,7 +78,7 @@ function bucketsOf(metrics: MetricsSnapshot): Buckets {
 }
 
 /** In milliseconds, within a bucket by its share; null without requests. The last bound stands for all that is longer. */
-function quantile(buckets: Buckets, share: number): number | null {
+export function quantile(buckets: Buckets, share: number): number | null {
   const sorted = [...buckets].toSorted(([a], [b]) => a - b);
   const total = sorted.at(-1)?.[1] ?? 0;
   if (total === 0) return null;

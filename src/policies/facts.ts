@@ -209,12 +209,26 @@ export const allSchemas: readonly z.ZodType[] = Array.from(rows.values(), ({ sch
 
 /** The credential that a policy asks callers for, and where to get it; undefined for a policy that asks for none. */
 export function loginOf({ name, settings }: PolicyUse): PolicyLogin | undefined {
-  const { logins, asksFor } = factsOf(name) ?? {};
-  const byToken = asksFor === 'token';
-  if (logins !== undefined) return { kind: name, byToken, ...logins(settings) };
-  return asksFor === undefined
-    ? undefined
-    : { kind: name, byToken, issuers: [], audiences: [], clientScopes: [] };
+  const { logins, asksFor: credential, guidesClients = false } = factsOf(name) ?? {};
+  if (credential === undefined) return undefined;
+  const header = headerOf(settings, credential);
+  return {
+    kind: name,
+    byToken: credential === 'token',
+    credential,
+    guidesClients,
+    ...(header && { header }),
+    ...(logins?.(settings) ?? { issuers: [], audiences: [], clientScopes: [] }),
+  };
+}
+
+/** The header that carries a credential; undefined where it stands in another place. */
+function headerOf(settings: unknown, credential: PolicyLogin['credential']): PolicyLogin['header'] {
+  const place = member(settings, 'location') ?? member(settings, 'authorizationLocation');
+  if (place === undefined)
+    return { name: 'authorization', prefix: credential === 'password' ? 'Basic ' : 'Bearer ' };
+  const [kind, name, prefix] = ['kind', 'name', 'prefix'].map((part) => member(place, part));
+  return kind === 'header' && typeof name === 'string' ? { name, prefix: String(prefix ?? '') } : undefined;
 }
 
 /** The authorization rules that a policy is, or holds as a member. */

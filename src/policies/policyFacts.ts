@@ -22,6 +22,8 @@ export interface PolicyFacts {
   readonly about: 'caller' | 'request' | 'forwarding' | 'connection';
   /** The credential that it asks callers for. */
   readonly asksFor?: 'token' | 'password' | 'key';
+  /** Its metadata tells MCP clients where to log in. */
+  readonly guidesClients?: true;
   /** The issuers with whose tokens a caller can log in, for policies that name some. */
   readonly logins?: (settings: unknown) => PolicyLogins;
   /** It answers requests in the place of a backend. */
@@ -76,6 +78,11 @@ export interface PolicyLogin extends PolicyLogins {
   readonly kind: string;
   /** Requests carry a token of an issuer. */
   readonly byToken: boolean;
+  readonly credential: 'token' | 'password' | 'key';
+  /** Its metadata tells MCP clients where to log in, so that they get a token by themselves. */
+  readonly guidesClients: boolean;
+  /** The header of the credential and the text before it; absent where it stands in another place. */
+  readonly header?: { readonly name: string; readonly prefix: string };
 }
 
 /** A rule of a CRD in CEL (`x-kubernetes-validations`), for what the schema checks by code. */

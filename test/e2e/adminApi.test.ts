@@ -62,7 +62,7 @@ binds:
       backends: [{ host: '127.0.0.1:${app.port}' }]
     - name: app
       policies:
-        apiKey: { mode: optional, keys: [{ key: ${keyOfClient} }] }
+        apiKey: { mode: optional, location: { header: { name: X-API-Key } }, keys: [{ key: ${keyOfClient} }] }
         authorization: { rules: [{ deny: 'request.headers["x-who"] == "eve"', name: not eve }] }
       backends: [{ host: '127.0.0.1:${app.port}' }]
 - port: 0
@@ -329,8 +329,21 @@ test('routes show their addresses, targets and logins', async () => {
   assert.deepEqual(issued?.['authentication'], {
     kind: 'jwtAuth',
     byToken: true,
+    credential: 'token',
+    guidesClients: false,
+    header: { name: 'authorization', prefix: 'Bearer ' },
     issuers: ['https://login.example.com'],
     audiences: ['api'],
+    clientScopes: [],
+  });
+  assert.deepEqual(appRoute?.['authentication'], {
+    kind: 'apiKey',
+    byToken: false,
+    credential: 'key',
+    guidesClients: false,
+    header: { name: 'x-api-key', prefix: '' },
+    issuers: [],
+    audiences: [],
     clientScopes: [],
   });
   assert.deepEqual(issued?.['urls'], [`http://api.example.com:${port}/issued`]);

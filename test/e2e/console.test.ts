@@ -11,7 +11,7 @@ import { gzipSync } from 'node:zlib';
 import { until } from '../../src/until.testing.ts';
 import type { Page } from 'playwright-core';
 import { builtConsole } from '../support/builtConsole.ts';
-import { browserPath, openConsole, startConsoleStage } from './console.testing.ts';
+import { browserPath, openConsole, startConsoleStage, write } from './console.testing.ts';
 import { operatorOf } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
@@ -286,19 +286,6 @@ test(
   },
 );
 
-/** Pastes a text over the text of the editor. */
-async function write(page: Page, text: string): Promise<void> {
-  await page.getByRole('textbox', { name: 'Configuration as YAML' }).click();
-  await page.keyboard.press('Control+a');
-  await page.evaluate(`{
-    const clipboardData = new DataTransfer();
-    clipboardData.setData('text/plain', ${JSON.stringify(text)});
-    document.activeElement.dispatchEvent(
-      new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }),
-    );
-  }`);
-}
-
 test(
   'an edit is checked, saved with its comments, and refused where another edit came first',
   journey,
@@ -327,7 +314,7 @@ test(
     await page.getByRole('region', { name: 'Difference' }).getByText('a new comment').waitFor();
     assert.deepEqual(await console.findings(), []);
     await save.click();
-    await page.getByText('The file is saved').waitFor();
+    await page.getByText('The file is saved, and the gateway uses it.').waitFor();
     assert.equal(readFileSync(gateway.file, 'utf8'), edited);
     await until('the new rule', async () => {
       await fetch(`${gateway.url}/app`, { headers: { 'x-who': 'eve' } });
@@ -415,11 +402,16 @@ test(
 
     await open('Connect');
     const run = page.getByRole('button', { name: 'Test the route from the gateway' });
+    const sessionCount = async (): Promise<number> =>
+      ((await operatorOf(stage.gateway)('GET', '/api/v1/sessions')).json as readonly object[]).length;
+    const sessions = await sessionCount();
     await run.click();
-    await page.getByText('It demands a token, so clients must log in.').waitFor();
+    await page.getByText('It demands a credential, so clients must log in.').waitFor();
     await token.fill(stage.tokens.alice);
     await run.click();
-    await page.getByText('The route answered 200').waitFor();
+    await page.getByText(/The route answered 200 in .* It lists \d+ tools/).waitFor();
+    await page.getByRole('list', { name: 'Servers of the route' }).getByText('everything ready').waitFor();
+    assert.equal(await sessionCount(), sessions, 'the test leaves no session behind');
     assert.deepEqual(console.offences, []);
   },
 );

@@ -193,3 +193,16 @@ async function axeFindings(page: Page): Promise<string[]> {
     nodes.map(({ html, failureSummary = '' }) => `${id}: ${html} ${failureSummary}`),
   );
 }
+
+/** Pastes a text over the text of the editor. */
+export async function write(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Configuration as YAML' }).click();
+  await page.keyboard.press('Control+a');
+  await page.evaluate(`{
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', ${JSON.stringify(text)});
+    document.activeElement.dispatchEvent(
+      new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }),
+    );
+  }`);
+}

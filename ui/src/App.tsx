@@ -9,7 +9,7 @@ import {
   useMantineColorScheme,
   type MantineColorScheme,
 } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Suspense } from 'react';
 import { Link, Route, Switch, useLocation } from 'wouter';
 import { isLoggedOut, queryClient, useSession } from './api/queries.ts';
@@ -20,6 +20,7 @@ import { pages } from './pages.ts';
 import { Loaded } from './parts/Loaded.tsx';
 import { Note } from './parts/Note.tsx';
 import { Tag } from './parts/Tag.tsx';
+import { useUnsaved } from './parts/drafts.ts';
 
 /** The frame around the pages: menu, colour scheme, session. */
 export function App() {
@@ -34,6 +35,7 @@ export function App() {
 
 function Frame({ session }: { session: Session }) {
   const [opened, { toggle, close }] = useDisclosure(false);
+  useHotkeys([['Escape', close]], []);
   return (
     <AppShell
       header={{ height: 52 }}
@@ -43,7 +45,14 @@ function Frame({ session }: { session: Session }) {
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="xs" wrap="nowrap">
-            <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Menu" />
+            <Burger
+              opened={opened}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label="Menu"
+              aria-expanded={opened}
+            />
             <strong>Portcullis</strong>
             <span title={session.whyReadOnly}>
               <Tag tone={session.canWrite ? 'info' : 'plain'}>
@@ -76,6 +85,7 @@ function Frame({ session }: { session: Session }) {
 
 function Menu({ onChoose }: { onChoose: () => void }) {
   const [path] = useLocation();
+  const unsaved = useUnsaved();
   return (
     <Stack gap={2} flex={1}>
       {pages.map((page) => (
@@ -84,6 +94,7 @@ function Menu({ onChoose }: { onChoose: () => void }) {
           component={Link}
           href={page.path}
           label={page.name}
+          rightSection={unsaved.includes(page.path) && <Tag tone="warn">unsaved</Tag>}
           className="menu"
           active={page.path === path}
           {...(page.path === path ? { 'aria-current': 'page' as const } : {})}
@@ -132,9 +143,9 @@ function SchemeButton() {
       variant="default"
       size="compact-sm"
       onClick={() => setColorScheme(nextScheme[colorScheme])}
-      aria-label={`Colours: ${schemeNames[colorScheme]}`}
+      flex="none"
     >
-      {schemeNames[colorScheme]}
+      Colours: {schemeNames[colorScheme]}
     </Button>
   );
 }

@@ -47,6 +47,7 @@ const keySet = z.object({
   keys: count,
   state: z.enum(['waiting', 'ready', 'stale']),
   problem: z.string().optional(),
+  loadedAt: time.optional().meta({ description: 'The last time that the gateway read it.' }),
 });
 
 const milliseconds = z.number().min(0).nullable();
@@ -73,6 +74,10 @@ export const status = z.object({
   config: z.object({
     source: z.string(),
     loadedAt: time.nullable(),
+    triedAt: time.nullable().meta({
+      description:
+        'The last time that a configuration was taken into use or refused; each attempt has its own.',
+    }),
     synchronized: z.boolean(),
     problems: z.array(z.string()),
     warnings: z.array(z.string()),
@@ -85,6 +90,21 @@ export const status = z.object({
   certificates: z.array(certificate),
   keySets: z.array(keySet),
   rates,
+  history: z
+    .array(
+      z.object({
+        at: z.int().meta({ description: 'Milliseconds since the epoch.' }),
+        requests: z.number().min(0),
+        refusals: z.number().min(0),
+        errors: z.number().min(0),
+        p50Ms: milliseconds,
+        p99Ms: milliseconds,
+      }),
+    )
+    .meta({
+      description:
+        'Requests a second, and durations, since the sample before: of the last five minutes, the oldest first.',
+    }),
 });
 
 export const config = z.object({
@@ -146,6 +166,14 @@ export const routes = z.array(
         issuers: z.array(z.string()),
         audiences: z.array(z.string()),
         clientScopes: z.array(z.string()),
+        credential: z.enum(['token', 'password', 'key']),
+        guidesClients: z
+          .boolean()
+          .meta({ description: 'The metadata of the route tells MCP clients where to log in.' }),
+        header: z
+          .object({ name: z.string(), prefix: z.string() })
+          .optional()
+          .meta({ description: 'The header of the credential; absent where it stands in another place.' }),
       })
       .nullable(),
     urls: z.array(z.string()),

@@ -33,6 +33,7 @@ export const stateOperations = (views: AdminViews, gateway: GatewayViews): reado
         certificates,
         keySets,
         rates,
+        history: [...gateway.rateHistory()],
       };
       return redactDump(found, views.masked) as typeof found;
     },

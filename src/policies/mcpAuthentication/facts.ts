@@ -190,6 +190,7 @@ export const mcpAuthenticationFacts = {
   on: ['route'],
   about: 'caller',
   asksFor: 'token',
+  guidesClients: true,
   logins: (settings) => {
     const { issuers, resourceMetadata } = settings as McpAuthenticationSettings;
     const scopes: unknown = resourceMetadata['scopesSupported'] ?? resourceMetadata['scopes_supported'];

@@ -15,6 +15,7 @@ export const useConfigText = (): UseQueryResult<ConfigText> =>
     queryFn: readConfig,
     staleTime: Infinity,
     refetchOnWindowFocus: false,
+    refetchOnMount: 'always',
   });
 
 /** The JSON Schema of the configuration. */

@@ -35,8 +35,16 @@ export const useSession = (): UseQueryResult<Session> =>
 
 const every = (ms: number) => ({ refetchInterval: ms });
 
-export const useStatus = (): UseQueryResult<Status> =>
-  useQuery({ queryKey: ['status'], queryFn: () => ask<Status>('status'), ...every(2_000) });
+const statusQuery = { queryKey: ['status'], queryFn: () => ask<Status>('status') };
+
+/** Reads the status again and again. */
+export const useStatusEvery = (ms: number): UseQueryResult<Status> =>
+  useQuery({ ...statusQuery, ...every(ms) });
+
+export const useStatus = (): UseQueryResult<Status> => useStatusEvery(2_000);
+
+/** Reads the status now. */
+export const readStatus = (): Promise<Status> => queryClient.fetchQuery({ ...statusQuery, staleTime: 0 });
 
 export const useMcpSessions = (): UseQueryResult<readonly McpSession[]> =>
   useQuery({

@@ -1,5 +1,6 @@
 import type { CheckedText, ConfigProblem } from '../api/types.ts';
 import { Note } from '../parts/Note.tsx';
+import { routeName } from '../parts/routeName.ts';
 
 /** The judgement about an edited text: its problems, or what would change. */
 export const CheckReport = ({ check }: { check: CheckedText }) => (
@@ -49,7 +50,7 @@ function summaryOf({ changes }: CheckedText): string {
   const { routes, sessionsEnded, childrenStopped, needsRestart } = changes;
   const lists = (['added', 'changed', 'removed'] as const)
     .filter((kind) => routes[kind].length > 0)
-    .map((kind) => `Routes ${kind}: ${routes[kind].join(', ')}.`);
+    .map((kind) => `Routes ${kind}: ${routes[kind].map(routeName).join(', ')}.`);
   return [
     ...(lists.length === 0 ? ['No route changes.'] : lists),
     `Ends ${sessionsEnded} MCP ${sessionsEnded === 1 ? 'session' : 'sessions'}`,

@@ -1,14 +1,17 @@
 import { Button, Group, Stack } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense } from 'react';
 import { ApiError } from '../api/client.ts';
 import { newestConfig, save, useCheck } from '../api/configuration.ts';
-import { useSession } from '../api/queries.ts';
+import { readStatus, useSession } from '../api/queries.ts';
 import type { ConfigText } from '../api/types.ts';
+import { draftOf, useDraft } from '../parts/drafts.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
+import { Tag } from '../parts/Tag.tsx';
 import { CheckReport } from './CheckReport.tsx';
+import { SaveReport } from './SaveReport.tsx';
 import { YamlEditor } from './YamlEditor.tsx';
 
 const DiffView = lazy(async () => ({ default: (await import('../editor/DiffView.tsx')).DiffView }));
@@ -16,38 +19,50 @@ const DiffView = lazy(async () => ({ default: (await import('../editor/DiffView.
 /** The time without a keystroke after which the gateway checks the text. */
 const checkMs = 500;
 
-/** A version of the file that an edit is made from. */
-interface Base {
+/** The draft of this page has the path of the page. */
+const page = '/configuration';
+
+/** An edit, and the version of the file that it is made from. */
+interface Draft {
+  readonly base: Pick<ConfigText, 'text' | 'etag'>;
   readonly text: string;
-  readonly etag: string;
 }
 
 const isConflict = (error: Error | null): boolean => error instanceof ApiError && error.status === 412;
 
 /** Edits the file: checks each edit, shows the difference, and saves text, so that comments survive. */
 export function EditPanel({ config }: { config: ConfigText }) {
-  const [base, setBase] = useState<Base>(config);
-  const [text, setText] = useState(config.text);
+  const [draft, keep] = useDraft<Draft>(page);
+  const { base, text } = draft ?? { base: config, text: config.text };
   const [settled] = useDebouncedValue(text, checkMs);
-  const changed = text !== base.text;
+  const changed = draft !== undefined;
   /** A viewer sees a text without its secrets, so there is nothing to check. */
   const isViewer = useSession().data?.role !== 'operator';
   const check = useCheck(settled, settled !== base.text);
   const isChecked = changed && settled === text && check.data !== undefined;
+  const edit = (next: Draft): void => keep(next.text === next.base.text ? undefined : next);
+  /** Resolves to the time of the attempt before, by which the outcome of this one is told. */
   const saving = useMutation({
-    mutationFn: () => save(text, base.etag),
-    onSuccess: async () => setBase(await newestConfig()),
+    mutationFn: async () => {
+      const { config: before } = await readStatus();
+      await save(text, base.etag);
+      return { triedBefore: before.triedAt };
+    },
+    onSuccess: async () => {
+      const newest = await newestConfig();
+      edit({ base: newest, text: draftOf<Draft>(page)?.text ?? newest.text });
+    },
   });
   /** The text stays; the version of the others becomes the one that it is compared with. */
   const rebase = useMutation({
     mutationFn: newestConfig,
     onSuccess: (newest) => {
-      setBase(newest);
+      edit({ base: newest, text });
       saving.reset();
     },
   });
   const discard = (): void => {
-    setText(base.text);
+    keep(undefined);
     saving.reset();
   };
   return (
@@ -56,13 +71,13 @@ export function EditPanel({ config }: { config: ConfigText }) {
         value={text}
         readOnly={isViewer}
         onChange={(value) => {
-          setText(value);
-          if (saving.isSuccess) saving.reset();
+          edit({ base, text: value });
+          if (saving.isSuccess && value !== text) saving.reset();
         }}
         problems={changed ? check.data?.problems : undefined}
         warnings={changed ? check.data?.warnings : undefined}
       />
-      {saving.isSuccess && <Note tone="good">The file is saved, and the gateway takes it into use.</Note>}
+      {saving.isSuccess && <SaveReport triedBefore={saving.data.triedBefore} />}
       {isConflict(saving.error) ? (
         <Note tone="bad">
           <p>
@@ -98,6 +113,7 @@ export function EditPanel({ config }: { config: ConfigText }) {
             <Button variant="default" onClick={discard}>
               Discard the edit
             </Button>
+            <Tag tone="warn">Unsaved edit</Tag>
           </Group>
         </>
       )}

@@ -7,7 +7,8 @@ import { Note } from '../parts/Note.tsx';
 import { PageTitle } from '../parts/PageTitle.tsx';
 import { RouteChooser } from '../parts/RouteChooser.tsx';
 import { Reachability } from './Reachability.tsx';
-import { clientName, httpSnippets, mcpSnippets } from './snippets.ts';
+import { clientName, httpSnippets, mcpSnippets } from '../../../src/clients/snippets.ts';
+import { loginOf } from './credentials.ts';
 
 /** Snippets that connect clients to a route. */
 export const ConnectPage = () => (
@@ -21,7 +22,7 @@ function RouteSnippets({ route }: { route: RouteView }) {
   const [url, setUrl] = useState(route.urls[0] ?? '');
   /** Only an operator may send requests. */
   const isOperator = useSession().data?.role === 'operator';
-  const endpoint = { name: clientName(route.id), url, needsToken: route.authentication !== null };
+  const endpoint = { name: clientName(route.id), url, login: loginOf(route) };
   const snippets = route.kind === 'mcp' ? mcpSnippets(endpoint) : httpSnippets(endpoint);
   return (
     <>
@@ -41,9 +42,9 @@ function RouteSnippets({ route }: { route: RouteView }) {
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        {snippets.map(({ client, place, text }) => (
+        {snippets.map(({ client, use, text }) => (
           <Tabs.Panel key={client} value={tabOf(client)}>
-            <p className="quiet">In {place}:</p>
+            <p className="quiet">{use}</p>
             <CopyText text={text} label={`settings for ${client}`} />
           </Tabs.Panel>
         ))}
@@ -59,7 +60,7 @@ const tabOf = (client: string): string => client.replaceAll(' ', '-');
 function Authentication({ route: { authentication } }: { route: RouteView }) {
   if (authentication === null)
     return <Note tone="warn">The route has no authentication: every client that reaches it may use it.</Note>;
-  const { kind, issuers, audiences, clientScopes } = authentication;
+  const { kind, issuers, audiences, clientScopes, guidesClients, header } = authentication;
   const lists = [
     ['Issuers', issuers],
     ['Audiences', audiences],
@@ -69,6 +70,11 @@ function Authentication({ route: { authentication } }: { route: RouteView }) {
     <Note>
       <p>
         Authentication: <b>{kind}</b>
+        {header === undefined
+          ? '. The credential stands in no header, so these settings lack it.'
+          : guidesClients
+            ? ''
+            : `, in the header ${header.name}`}
       </p>
       <ul>
         {lists

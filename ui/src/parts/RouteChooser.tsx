@@ -5,6 +5,7 @@ import { useRoutes } from '../api/queries.ts';
 import type { RouteView } from '../api/types.ts';
 import { Loaded } from './Loaded.tsx';
 import { Note } from './Note.tsx';
+import { routeName } from './routeName.ts';
 
 /** Chooses an HTTP or MCP route; the choice is part of the address of the page. */
 export const RouteChooser = ({ children }: { children: (route: RouteView) => ReactNode }) => (
@@ -12,6 +13,16 @@ export const RouteChooser = ({ children }: { children: (route: RouteView) => Rea
     {(routes) => <Chooser routes={routes.filter(({ kind }) => kind !== 'tcp')}>{children}</Chooser>}
   </Loaded>
 );
+
+/** Name, path and kind; routes that have them in common also show their listener. */
+function labelOf(route: RouteView, routes: readonly RouteView[]): string {
+  const parts = ({ id, path, kind }: RouteView): string =>
+    [routeName(id), path ?? 'any path', kind].join(' · ');
+  const own = parts(route);
+  return routes.some((other) => other !== route && parts(other) === own)
+    ? `${own} · ${route.listener} on port ${route.port ?? '–'}`
+    : own;
+}
 
 function Chooser(props: { routes: readonly RouteView[]; children: (route: RouteView) => ReactNode }) {
   const { routes, children } = props;
@@ -24,7 +35,7 @@ function Chooser(props: { routes: readonly RouteView[]; children: (route: RouteV
         label="Route"
         maw={420}
         value={route.id}
-        data={routes.map(({ id, kind }) => ({ value: id, label: `${id} (${kind})` }))}
+        data={routes.map((each) => ({ value: each.id, label: labelOf(each, routes) }))}
         onChange={({ currentTarget }) => setQuery({ route: currentTarget.value }, { replace: true })}
       />
       {children(route)}

@@ -73,7 +73,7 @@ function Field(props: {
   return (
     <Textarea
       {...common}
-      className="mono"
+      classNames={{ input: 'mono' }}
       placeholder="JSON"
       autosize
       minRows={2}

@@ -54,7 +54,7 @@ export function HttpPlayground({ route }: { route: RouteView }) {
             <TextInput
               label="Path and query"
               flex={1}
-              className="mono"
+              classNames={{ input: 'mono' }}
               value={path}
               onChange={({ currentTarget }) => setPath(currentTarget.value)}
             />
@@ -62,7 +62,7 @@ export function HttpPlayground({ route }: { route: RouteView }) {
           <Textarea
             label="Headers"
             description="A line each, such as Accept: text/html."
-            className="mono"
+            classNames={{ input: 'mono' }}
             autosize
             minRows={2}
             value={headers}
@@ -70,7 +70,7 @@ export function HttpPlayground({ route }: { route: RouteView }) {
           />
           <Textarea
             label="Body"
-            className="mono"
+            classNames={{ input: 'mono' }}
             autosize
             minRows={2}
             value={body}

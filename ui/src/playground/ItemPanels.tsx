@@ -173,7 +173,7 @@ function UnlistedForm(props: { session: McpSession; kind: Kind; replay: Replay |
       />
       <Textarea
         label="Arguments"
-        className="mono"
+        classNames={{ input: 'mono' }}
         autosize
         minRows={2}
         value={text}

@@ -66,7 +66,7 @@ export function Matrix(props: { expression: string; baseline: string | undefined
           <TextInput
             flex={1}
             label={`Claims of caller ${at + 1}`}
-            className="mono"
+            classNames={{ input: 'mono' }}
             value={claims}
             onChange={({ currentTarget }) => change(id, currentTarget.value)}
           />

@@ -56,7 +56,7 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
         <Textarea
           label="Request"
           description="As on the wire: request line, headers, an empty line, body."
-          className="mono"
+          classNames={{ input: 'mono' }}
           autosize
           minRows={7}
           maxRows={16}
@@ -67,7 +67,7 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
         <Textarea
           label="Claims"
           description="JSON, in place of a token. Blank: the caller has no token."
-          className="mono"
+          classNames={{ input: 'mono' }}
           autosize
           minRows={7}
           maxRows={16}

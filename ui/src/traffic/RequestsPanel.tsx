@@ -4,6 +4,7 @@ import { useMemo, useState } from 'react';
 import type { RequestRecord } from '../api/types.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Tag } from '../parts/Tag.tsx';
+import { useParameter } from '../parts/useParameter.ts';
 import { clock, shortMs } from '../parts/time.ts';
 import { isWanted, mcpText, outcomeOf, outcomeTones, reasonOf, type Wanted } from './outcome.ts';
 import { useLiveRequests, type Row } from './requestStream.ts';
@@ -14,50 +15,58 @@ const page = 100;
 /** Narrow screens show no milliseconds. */
 const secondsEnd = 8;
 
+const outcomes = [
+  { value: 'all', label: 'All' },
+  { value: 'denied', label: 'Denied' },
+  { value: 'failed', label: 'Failed' },
+] as const;
+
+/** The address may have any text. */
+const outcomeNamed = (text: string): Wanted['outcome'] =>
+  outcomes.find(({ value }) => value === text)?.value ?? 'all';
+
 /** The live requests with their filters; a row opens the decision. */
 export function RequestsPanel() {
-  const [wanted, setWanted] = useState<Wanted>({ outcome: 'all', user: '', text: '' });
-  const [filter, setFilter] = useState('');
+  const [outcome, setOutcome] = useParameter('outcome', 'all');
+  const [user, setUser] = useParameter('user');
+  const [text, setText] = useParameter('text');
+  const [filter, setFilter] = useParameter('filter');
   const [asked] = useDebouncedValue(filter.trim(), 500);
   const [paused, setPaused] = useState(false);
   const [most, setMost] = useState(page);
   const [chosen, setChosen] = useState<RequestRecord>();
   const live = useLiveRequests(asked, paused);
   const found = useMemo(
-    () => live.rows.filter(({ record }) => isWanted(record, wanted)),
-    [live.rows, wanted],
+    () => live.rows.filter(({ record }) => isWanted(record, { outcome: outcomeNamed(outcome), user, text })),
+    [live.rows, outcome, user, text],
   );
   return (
     <Stack gap="sm">
       <Group align="end" gap="sm">
         <SegmentedControl
           aria-label="Outcome"
-          data={[
-            { value: 'all', label: 'All' },
-            { value: 'denied', label: 'Denied' },
-            { value: 'failed', label: 'Failed' },
-          ]}
-          value={wanted.outcome}
-          onChange={(outcome) => setWanted({ ...wanted, outcome })}
+          data={[...outcomes]}
+          value={outcomeNamed(outcome)}
+          onChange={setOutcome}
         />
         <TextInput
           label="User"
           size="xs"
-          value={wanted.user}
-          onChange={({ currentTarget }) => setWanted({ ...wanted, user: currentTarget.value })}
+          value={user}
+          onChange={({ currentTarget }) => setUser(currentTarget.value)}
         />
         <TextInput
           label="Path, tool, route or rule"
           size="xs"
-          value={wanted.text}
-          onChange={({ currentTarget }) => setWanted({ ...wanted, text: currentTarget.value })}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
         />
         <TextInput
           label="Filter (CEL)"
           size="xs"
           flex={1}
           miw={180}
-          className="mono"
+          classNames={{ input: 'mono' }}
           placeholder="response.code >= 400"
           value={filter}
           onChange={({ currentTarget }) => setFilter(currentTarget.value)}
@@ -141,6 +150,13 @@ function RequestRow({ record, onOpen }: { record: RequestRecord; onOpen: (record
           {record.method} {record.path}
           {mcpText(record) !== undefined && <> · {mcpText(record)}</>}
         </button>
+        {outcome !== 'served' && (
+          <div className="narrow quiet wrap">
+            {[record.subject, reasonOf(record)]
+              .filter((part) => part !== undefined && part !== '')
+              .join(' · ')}
+          </div>
+        )}
       </td>
       <td className="wide">{record.subject}</td>
       <td className="wide">{record.route}</td>

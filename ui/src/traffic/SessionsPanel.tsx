@@ -5,6 +5,7 @@ import { queryClient, useMcpSessions, useSession } from '../api/queries.ts';
 import type { McpSession } from '../api/types.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Loaded } from '../parts/Loaded.tsx';
+import { routeName } from '../parts/routeName.ts';
 import { Tag } from '../parts/Tag.tsx';
 import { ago } from '../parts/time.ts';
 
@@ -69,7 +70,9 @@ function SessionRow({ session, onEnd }: { session: McpSession; onEnd?: () => voi
       <td>
         {client?.name} {client?.version} <span className="quiet">{revision}</span>
       </td>
-      <td className="wide">{route}</td>
+      <td className="wide" title={route}>
+        {routeName(route)}
+      </td>
       <td className="wide">{ago(lastUsedAt)}</td>
       <td>
         {targets.map((target) => (

@@ -2,6 +2,7 @@ import { Stack } from '@mantine/core';
 import { useTargets } from '../api/queries.ts';
 import type { Target } from '../api/types.ts';
 import { Loaded } from '../parts/Loaded.tsx';
+import { routeName } from '../parts/routeName.ts';
 import { Tag } from '../parts/Tag.tsx';
 import { stateTone } from './SessionsPanel.tsx';
 
@@ -31,7 +32,8 @@ function TargetView({ target }: { target: Target }) {
     <section className="panel" aria-label={`Target ${name}`}>
       <strong>{name}</strong> <Tag tone={stateTone(state)}>{state}</Tag>{' '}
       <span className="quiet">
-        {kind} of route {route}, {sessions} {sessions === 1 ? 'session' : 'sessions'}
+        {kind} of route <span title={route}>{routeName(route)}</span>, {sessions}{' '}
+        {sessions === 1 ? 'session' : 'sessions'}
         {restarts !== undefined && `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`}
       </span>
       {problem !== undefined && <p className="wrap">{problem}</p>}

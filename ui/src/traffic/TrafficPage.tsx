@@ -1,5 +1,6 @@
 import { Stack, Tabs } from '@mantine/core';
 import { PageTitle } from '../parts/PageTitle.tsx';
+import { useParameter } from '../parts/useParameter.ts';
 import { AuditPanel } from './AuditPanel.tsx';
 import { HealthPanel } from './HealthPanel.tsx';
 import { RequestsPanel } from './RequestsPanel.tsx';
@@ -15,11 +16,12 @@ const panels = [
 
 /** Health on top, then live requests, sessions, targets and the audit stream. */
 export function TrafficPage() {
+  const [tab, setTab] = useParameter('tab', panels[0][0]);
   return (
     <Stack gap="md">
       <PageTitle about="Health of the gateway, live requests, MCP sessions and servers.">Traffic</PageTitle>
       <HealthPanel />
-      <Tabs defaultValue="Requests" keepMounted={false}>
+      <Tabs value={tab} onChange={(name) => setTab(name ?? panels[0][0])} keepMounted={false}>
         <Tabs.List mb="sm">
           {panels.map(([name]) => (
             <Tabs.Tab key={name} value={name}>

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { RequestRecord, Status } from '../api/types.ts';
 import { isWanted, outcomeOf, reasonOf } from './outcome.ts';
 import { troublesOf } from './problems.ts';
-import { ratesOf } from './rates.ts';
+import { auditRow, auditTone, isWantedRow } from './auditRow.ts';
 
 const record = (more: object): RequestRecord =>
   ({ status: 200, path: '/mcp', requestId: 'r1', route: 'tools', ...more }) as RequestRecord;
@@ -34,19 +34,6 @@ test('filters look at the user, and at path, tool, route and rule', () => {
   assert.equal(reasonOf(denied), 'readers only');
 });
 
-test('rates are those between readings, and a restart of the gateway gives none below zero', () => {
-  const reading = (at: number, requests: number) => ({ at, requests, refusals: 0, errors: 0 });
-  const rates = ratesOf([reading(10, 100), reading(12, 120), reading(14, 4)]);
-  assert.deepEqual(
-    [rates.at, rates.requests],
-    [
-      [12, 14],
-      [10, 0],
-    ],
-  );
-  assert.deepEqual(ratesOf([reading(1, 1)]).requests, []);
-});
-
 test('the problems of a gateway come with the worst ones first', () => {
   const now = Date.parse('2026-11-24T00:00:00Z');
   const certificate = (expiresAt: string) => ({ certificate: expiresAt, state: 'ready', expiresAt });
@@ -66,4 +53,31 @@ test('the problems of a gateway come with the worst ones first', () => {
   );
   assert.match(troubles[2]?.text ?? '', /Route tools answers 500: no key/);
   assert.match(troubles[4]?.text ?? '', /2026-11-30T00:00:00Z expires/);
+});
+
+test('a line of the audit stream names the call, the user and the rule', () => {
+  const row = auditRow({
+    time: 1,
+    'api.operation': 'tools/call',
+    'mcp.name': 'echo',
+    'actor.user.uid': 'bob',
+    action: 'Denied',
+    policy: 'mcpAuthorization',
+    rule: 'readers only',
+    'mcp.outcome': 'refused',
+    duration: 1.5,
+  });
+  assert.deepEqual(row, {
+    time: 1,
+    operation: 'tools/call',
+    item: 'echo',
+    user: 'bob',
+    action: 'Denied',
+    outcome: 'refused',
+    decidedBy: 'mcpAuthorization · readers only',
+    durationMs: 1.5,
+  });
+  assert.equal(auditTone(row), 'bad');
+  assert.ok(isWantedRow(row, true, ' BO'));
+  assert.ok(!isWantedRow(row, false, 'alice'));
 });

@@ -1,0 +1,8 @@
+export {
+  clientName,
+  httpSnippets,
+  mcpSnippets,
+  type ClientLogin,
+  type Endpoint,
+  type Snippet,
+} from './snippets.ts';
