@@ -18,6 +18,7 @@ import {
   FileSource,
   loadText,
   maskedFields,
+  effectiveTree,
   maskText,
   renderProblem,
   type LoadResult,
@@ -44,6 +45,8 @@ import {
   makeNonBlockingAgain,
   rememberSecrets,
   type RootLogger,
+  redactArguments,
+  redacted,
 } from './telemetry/index.ts';
 import {
   PrivateFolder,
@@ -89,6 +92,8 @@ class Assembly implements Gateway {
   private upgrades: Upgrades | undefined;
   private audit: Audit | undefined;
   private door: ConsoleDoor | undefined;
+  /** The texts of models, for as long as a model is in use. */
+  private readonly texts = new WeakMap<Model, string>();
   private history: RateHistory | undefined;
   private document: ConfigFile | undefined;
   /** Names of environment variables that hold secrets, of every configuration since the start. */
@@ -120,6 +125,7 @@ class Assembly implements Gateway {
       this.source?.close();
       throw new StartError('configuration', first.problems.map(renderProblem));
     }
+    this.keepText(first.model, this.source?.text);
     const { fixed } = first.model.process;
     this.log.close();
     this.log = createLogger({ level: fixed.logLevel, format: fixed.logFormat });
@@ -202,12 +208,17 @@ class Assembly implements Gateway {
       file: source.file,
       env,
       onModel: (model, warnings, secrets) => {
+        this.keepText(model, this.source?.text);
         this.plane?.keepSecret(this.secretsOf(secrets));
         this.intake?.offer(model, warnings.map(renderProblem));
       },
       onProblems: (problems) => this.intake?.refuse(problems.map(renderProblem)),
     });
     return this.source.start();
+  }
+
+  private keepText(model: Model, text: string | undefined): void {
+    if (text !== undefined) this.texts.set(model, text);
   }
 
   /** The secrets of a configuration and those of the process itself. The log replaces them from now on. */
@@ -305,6 +316,17 @@ class Assembly implements Gateway {
       conflict: ConfigConflict,
       schema: configurationSchema,
       mask: maskText,
+      tree: () => {
+        const used = intake.model;
+        const text = (used && this.texts.get(used)) ?? document.read().text;
+        return effectiveTree(text, {
+          file: this.sourceName,
+          env,
+          flags: this.options.flags ?? {},
+          mark: redacted,
+          shownArguments: redactArguments,
+        });
+      },
       model: () => intake.model,
       sessions: async () => (await plane.view()).mcp,
       isControlled: 'stream' in source,

@@ -182,6 +182,8 @@ export interface ConfigViews {
   whyReadOnly(): string | undefined;
   /** The text without its secrets; undefined where it is no YAML, whose secrets have no place. */
   masked(document: ConfigText): string | undefined;
+  /** The text in use as a tree; undefined where there is none. @throws Error where the text cannot be read */
+  tree(): readonly EffectiveField[] | undefined;
   /** @throws Error where the check itself fails */
   check(text: string): Promise<ConfigCheck>;
   /**
@@ -193,6 +195,19 @@ export interface ConfigViews {
   write(text: string, etag: string): string | undefined;
   /** The JSON Schema. */
   schema(): string;
+}
+
+/** A field of the configuration with the origin of its value; the same shape as in `config`. */
+export interface EffectiveField {
+  readonly name: string;
+  /** Absent for maps and lists. */
+  readonly value?: string | number | boolean | null;
+  readonly fields?: readonly EffectiveField[];
+  readonly from: 'file' | 'variable' | 'flag' | 'default';
+  /** The variables or the flag. */
+  readonly by?: string;
+  /** `config.yaml:8:7`; absent where the file does not have the field. */
+  readonly place?: string;
 }
 
 /** The result of checking a text as if it were the configuration. */

@@ -24,7 +24,9 @@ export const run: Command = {
   async run(flags, positionals, terminal) {
     if (flags['validate-only'] === true) return check.run(flags, positionals, terminal);
     const source = givenConfiguration(flags, positionals);
-    const env = { ...terminal.env, ...operatorPorts(flags) };
+    const moved = operatorPorts(flags);
+    const env = { ...terminal.env, ...moved };
+    const flag = flags['no-admin'] === true ? '--no-admin' : '--admin-port';
     const { 'pid-file': pidFile } = flags;
     const exposed = await leaveBlockWithout(
       async () => [...secretVariables, ...(await secretsNamedBy(source, terminal))],
@@ -36,6 +38,7 @@ export const run: Command = {
       {
         source,
         env,
+        flags: Object.fromEntries(Object.keys(moved).map((variable) => [variable, flag])),
         program: ownProgram(),
         ...(typeof pidFile === 'string' ? { pidFile } : {}),
       },

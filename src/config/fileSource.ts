@@ -31,6 +31,7 @@ export class FileSource {
   #isReading = false;
   /** The files that the configuration in force names. */
   #files: readonly string[] = [];
+  #text: string | undefined;
 
   constructor(options: FileSourceOptions) {
     this.#options = options;
@@ -50,7 +51,12 @@ export class FileSource {
     this.#watch.follow([file]);
     const read = readText(file);
     if ('problem' in read) return { ok: false, problems: [read.problem] };
-    return this.#follow(loadText(read.text, { file, env }));
+    return this.#follow(loadText(read.text, { file, env }), read.text);
+  }
+
+  /** The newest text that is valid. */
+  get text(): string | undefined {
+    return this.#text;
   }
 
   /** Looks for changes now. */
@@ -64,8 +70,9 @@ export class FileSource {
   }
 
   /** An invalid file names nothing; what the one in force names is still followed. */
-  #follow(result: LoadResult): LoadResult {
+  #follow(result: LoadResult, text: string | undefined): LoadResult {
     if (result.ok) {
+      this.#text = text;
       this.#files = result.files;
       this.#watch.follow([this.#options.file, ...result.files]);
     }
@@ -102,7 +109,7 @@ export class FileSource {
     }
     // The result of a newer text follows.
     if (this.#ended.signal.aborted || this.#changedAgain) return;
-    result = this.#follow(result);
+    result = this.#follow(result, 'text' in read ? read.text : undefined);
     try {
       if (!result.ok) onProblems(result.problems);
       else if (result.closesEverything)

@@ -25,6 +25,9 @@ interface Row {
   readonly setting?: keyof Overrides;
   readonly read: (text: string) => unknown;
   readonly expected: string;
+  /** The field of the file that it overrides; absent where the file has none. */
+  readonly path?: readonly string[];
+  readonly isSecret?: true;
 }
 
 const address = 'off, ip:port, localhost:port, [::]:port or unix:/path';
@@ -43,22 +46,50 @@ const zone = (text: string): string | undefined => text.split('/')[1];
 
 /** Environment variable → setting. */
 const rows: Readonly<Record<string, Row>> = {
-  ADMIN_ADDR: { setting: 'admin', read: parseListenAddress, expected: address },
-  STATS_ADDR: { setting: 'stats', read: parseListenAddress, expected: address },
-  READINESS_ADDR: { setting: 'readiness', read: parseListenAddress, expected: address },
+  ADMIN_ADDR: {
+    setting: 'admin',
+    read: parseListenAddress,
+    expected: address,
+    path: ['config', 'adminAddr'],
+  },
+  STATS_ADDR: {
+    setting: 'stats',
+    read: parseListenAddress,
+    expected: address,
+    path: ['config', 'statsAddr'],
+  },
+  READINESS_ADDR: {
+    setting: 'readiness',
+    read: parseListenAddress,
+    expected: address,
+    path: ['config', 'readinessAddr'],
+  },
   LOCALITY: { setting: 'zone', read: zone, expected: 'region/zone or region/zone/subzone' },
-  SESSION_KEY: { setting: 'sessionKey', read: parseSessionKey, expected: '64 hexadecimal digits' },
-  WORKER_THREADS: { setting: 'workers', read: parseWorkers, expected: expectedWorkers },
+  SESSION_KEY: {
+    setting: 'sessionKey',
+    read: parseSessionKey,
+    expected: '64 hexadecimal digits',
+    path: ['config', 'session', 'key'],
+    isSecret: true,
+  },
+  WORKER_THREADS: {
+    setting: 'workers',
+    read: parseWorkers,
+    expected: expectedWorkers,
+    path: ['config', 'workers'],
+  },
   [maxFileBytesVariable]: { read: parseFileLimit, expected: 'a number of bytes above zero' },
   CONNECTION_TERMINATION_DEADLINE: {
     setting: 'terminationDeadlineMs',
     read: parseDuration,
     expected: duration,
+    path: ['config', 'connectionTerminationDeadline'],
   },
   CONNECTION_MIN_TERMINATION_DEADLINE: {
     setting: 'minTerminationDeadlineMs',
     read: parseDuration,
     expected: duration,
+    path: ['config', 'connectionMinTerminationDeadline'],
   },
   TERMINATION_GRACE_PERIOD_SECONDS: {
     setting: 'deadlineOfPlatformMs',
@@ -81,3 +112,20 @@ export function readOverrides(env: Environment): { overrides: Overrides; problem
   }
   return { overrides: overrides as Overrides, problems };
 }
+
+/** A variable that wins over a field of the file. */
+interface Overriding {
+  readonly variable: string;
+  readonly text: string;
+  readonly path: readonly string[];
+  readonly isSecret: boolean;
+}
+
+/** The variables that win over fields of the file. */
+export const overridingVariables = (env: Environment): readonly Overriding[] =>
+  Object.entries(rows).flatMap(([variable, { path, isSecret = false }]) => {
+    const text = env[variable];
+    return path === undefined || text === undefined || text === ''
+      ? []
+      : [{ variable, text, path, isSecret }];
+  });

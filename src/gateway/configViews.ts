@@ -11,6 +11,8 @@ export interface ConfigViewsOptions {
   readonly conflict: new (message: string) => Error;
   readonly schema: () => string;
   readonly mask: (text: string, mark: string, isSecretName: (name: string) => boolean) => string | undefined;
+  /** The tree of the text in use. @throws Error where the text cannot be read */
+  readonly tree: ConfigViews['tree'];
   /** The model in use. */
   readonly model: () => Model | undefined;
   readonly sessions: () => Promise<PlaneView['mcp']>;
@@ -35,6 +37,7 @@ export function configViews(options: ConfigViewsOptions): ConfigViews {
       return masked.text;
     },
     schema,
+    tree: options.tree,
     whyReadOnly: () => {
       if (options.isControlled) return 'the controller of the cluster sends the configuration';
       return model()?.process.consoleWrites === true

@@ -14,6 +14,8 @@ export interface GatewayOptions {
     | { readonly stream: StreamSettings; readonly settings: string };
   /** For `$NAME` in values and for the overrides of `config`. */
   readonly env: Environment;
+  /** Variables of `env` that flags of the command line have set, with the flag. */
+  readonly flags?: Readonly<Record<string, string>>;
   /** The version of the program, for admin and metrics. */
   readonly version?: string;
   /** Shows the link to the console to the operator; a file that only this user can read has it where absent. */

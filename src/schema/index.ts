@@ -45,4 +45,4 @@ export {
   mayHoldShownSecret,
   secret,
 } from './secret.ts';
-export { eachPart } from './walk.ts';
+export { eachPart, eachUnsetField, layersOf } from './walk.ts';

@@ -29,6 +29,52 @@ export function eachMarkedField<Mark>(
 }
 
 /**
+ * Visits the fields that the objects of a document could have, and do not.
+ * @param isOpen tells whether an object that is not there is looked into as if it were empty
+ */
+export function eachUnsetField(
+  schema: z.core.$ZodType,
+  document: unknown,
+  isOpen: (path: FieldPath) => boolean,
+  visit: (path: FieldPath, field: z.core.$ZodType) => void,
+): void {
+  const walk = (at: z.core.$ZodType, value: unknown, path: FieldPath): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { fields, each, inner = [] } = partsOf(at);
+    for (const part of formsFor(value, inner)) if (fits(part, value)) walk(part, value, path);
+    const members = value as Readonly<Record<string, unknown>>;
+    if (each !== undefined)
+      for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(members))
+        walk(each, member, [...path, key]);
+    for (const [name, field] of Object.entries(fields ?? {})) {
+      const below = [...path, name];
+      const member = Object.hasOwn(members, name) ? members[name] : undefined;
+      if (member !== undefined) walk(field, member, below);
+      else if (isOpen(below)) walk(field, {}, below);
+      else visit(below, field);
+    }
+  };
+  walk(schema, document, []);
+}
+
+/** Could a value be of a form? An object with other fields is of another form. */
+function fits(schema: z.core.$ZodType, value: object): boolean {
+  const { fields, inner = [] } = partsOf(schema);
+  if (fields !== undefined)
+    return !Array.isArray(value) && Object.keys(value).every((key) => Object.hasOwn(fields, key));
+  return inner.length === 0 || inner.some((part) => fits(part, value));
+}
+
+/** The schemas of a field, from the outermost to the innermost. */
+export function* layersOf(schema: z.core.$ZodType): Iterable<z.core.$ZodType> {
+  for (let at: z.core.$ZodType | undefined = schema; at !== undefined;) {
+    yield at;
+    const { inner = [] }: Parts = partsOf(at);
+    at = inner.length === 1 ? inner[0] : undefined;
+  }
+}
+
+/**
  * Visits every part of a schema, outer parts first; `*` stands for any key or index.
  * @param visit returns false where the parts below do not count
  */

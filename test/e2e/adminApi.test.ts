@@ -287,6 +287,7 @@ test('a viewer reads everything but secrets, and changes nothing', async () => {
       writable: boolean;
       whyReadOnly: string;
       effective: unknown;
+      tree: readonly unknown[];
     };
   const seen = await read(viewer.ask);
   assert.ok(seen.text.includes('# a comment that stays'));
@@ -295,6 +296,7 @@ test('a viewer reads everything but secrets, and changes nothing', async () => {
   const own = await read(operator);
   assert.ok(own.text.includes(keyOfClient));
   assert.ok(!JSON.stringify(own.effective).includes(keyOfClient));
+  assert.ok(own.tree.length > 0 && !JSON.stringify(own.tree).includes(keyOfClient));
   const document = await openApiOf(gateway);
   for (const [path, operations] of Object.entries(document.paths))
     for (const [method, { 'x-access': access }] of Object.entries(operations)) {

@@ -339,7 +339,17 @@ test(
     );
 
     await page.getByRole('tab', { name: 'In use' }).click();
-    await page.getByRole('list', { name: 'Configuration in use' }).getByText('binds (1)').waitFor();
+    const inUse = page.getByRole('list', { name: 'Configuration in use' });
+    await inUse
+      .getByRole('listitem')
+      .filter({ hasText: /^mode: "file" config\.yaml:2:/ })
+      .waitFor();
+    await inUse.getByText('limits', { exact: false }).first().waitFor();
+    await inUse
+      .getByRole('listitem')
+      .filter({ hasText: /^adminAddr: .*variable ADMIN_ADDR/ })
+      .waitFor();
+    await inUse.getByText('protocol:').first().waitFor({ state: 'attached' });
     assert.deepEqual(await console.findings(), []);
   },
 );

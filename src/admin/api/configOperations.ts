@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { messageOf } from '../../errorText.ts';
 import { redactText } from '../../telemetry/index.ts';
-import type { AdminViews, ConfigProblem, ConfigText, GatewayViews } from '../contract.ts';
+import type { AdminViews, ConfigProblem, ConfigText, EffectiveField, GatewayViews } from '../contract.ts';
 import { redactDump } from '../redactDump.ts';
 import { operation, type ApiOperation } from './operation.ts';
 import { ApiProblem, type ProblemPlace } from './problem.ts';
@@ -28,6 +28,7 @@ export const configOperations = (views: AdminViews, gateway: GatewayViews): read
         ...(whyReadOnly !== undefined && { whyReadOnly }),
         text: caller.role === 'operator' ? text : redactText(gateway.config.masked(document) ?? notShown),
         etag,
+        tree: shownTree(gateway.config.tree()),
         effective: redactDump(views.model() ?? null, views.masked) as Record<string, unknown> | null,
       };
     },
@@ -94,6 +95,14 @@ export const configOperations = (views: AdminViews, gateway: GatewayViews): read
     run: () => JSON.parse(gateway.config.schema()) as Record<string, unknown>,
   }),
 ];
+
+/** Secrets that the process knows by their values are masked, too. */
+const shownTree = (fields: readonly EffectiveField[] | undefined): EffectiveField[] | null =>
+  fields?.map(({ value, fields: below, ...field }) => ({
+    ...field,
+    ...(value !== undefined && { value: typeof value === 'string' ? redactText(value) : value }),
+    ...(below !== undefined && { fields: shownTree(below) ?? [] }),
+  })) ?? null;
 
 /** In place of a text whose secrets cannot be found. */
 const notShown = '# This text is no YAML, so that the gateway cannot hide its secrets from a viewer.\n';

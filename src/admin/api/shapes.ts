@@ -113,6 +113,20 @@ export const config = z.object({
   whyReadOnly: z.string().optional(),
   text: z.string().meta({ description: 'The configuration as written. Viewers see no secrets in it.' }),
   etag: z.string(),
+  tree: z
+    .array(
+      z.looseObject({
+        name: z.string(),
+        from: z.enum(['file', 'variable', 'flag', 'default']),
+        by: z.string().optional().meta({ description: 'The variables or the flag.' }),
+        place: z.string().optional().meta({ description: 'File, line and column.' }),
+      }),
+    )
+    .nullable()
+    .meta({
+      description:
+        'The fields of the text in use with the origin of each value, and defaults; `fields` has those below. Null for a text that is too long.',
+    }),
   effective: z.looseObject({}).nullable().meta({ description: 'The model in use, without secrets.' }),
 });
 

@@ -1,6 +1,7 @@
 /** The shapes of the admin API, from the code of the gateway; nothing of that code is in the build. */
 
 import type { z } from 'zod';
+import type { EffectiveField } from '../../../src/admin/contract.ts';
 import type * as shapes from '../../../src/admin/api/shapes.ts';
 import type { Decision } from '../../../src/proxy/contract.ts';
 import type { AccessRecord } from '../../../src/telemetry/contract.ts';
@@ -20,7 +21,11 @@ export type RouteView = z.infer<typeof shapes.routes>[number];
 export type McpSession = z.infer<typeof shapes.sessions>[number];
 export type Target = z.infer<typeof shapes.targets>[number];
 export type AuditLines = z.infer<typeof shapes.auditLines>;
-export type ConfigText = z.infer<typeof shapes.config>;
+/** A field of the configuration in use. */
+export type ConfigField = EffectiveField;
+export type ConfigText = Omit<z.infer<typeof shapes.config>, 'tree'> & {
+  readonly tree: readonly EffectiveField[] | null;
+};
 export type CheckedText = z.infer<typeof shapes.configCheck>;
 export type ConfigProblem = CheckedText['problems'][number];
 /** A request to a route, and its response. */

@@ -4,6 +4,8 @@ import { Loaded } from '../parts/Loaded.tsx';
 import { Note } from '../parts/Note.tsx';
 import { PageTitle } from '../parts/PageTitle.tsx';
 import { ValueTree } from '../parts/ValueTree.tsx';
+import type { ConfigText } from '../api/types.ts';
+import { FieldTree } from './FieldTree.tsx';
 import { EditPanel } from './EditPanel.tsx';
 
 /** The YAML in an editor, and the model in use. */
@@ -32,12 +34,33 @@ export const ConfigurationPage = () => (
               <EditPanel config={config} />
             </Tabs.Panel>
             <Tabs.Panel value="effective">
-              <p className="quiet">The model that the gateway runs. Secrets are masked.</p>
-              <ValueTree value={config.effective} label="Configuration in use" />
+              <InUse config={config} />
             </Tabs.Panel>
           </Tabs>
         </>
       )}
     </Loaded>
   </Stack>
+);
+
+/** The fields of the file; the model that the gateway made of it is for questions about the gateway itself. */
+const InUse = ({ config: { tree, effective } }: { config: ConfigText }) => (
+  <>
+    <p className="quiet">
+      {tree === null
+        ? 'The model that the gateway runs. Secrets are masked.'
+        : 'The fields that the gateway runs with, and where each value comes from. Secrets are masked.'}
+    </p>
+    {tree === null ? (
+      <ValueTree value={effective} label="Configuration in use" />
+    ) : (
+      <>
+        <FieldTree fields={tree} />
+        <details className="folded">
+          <summary>The model that the gateway made of it</summary>
+          <ValueTree value={effective} label="Model in use" />
+        </details>
+      </>
+    )}
+  </>
 );
