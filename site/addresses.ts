@@ -49,18 +49,33 @@ export function addressOf(file: string, { pages, base, repository }: Surrounding
   return repository === undefined ? undefined : `${repository}/blob/main/${file}`;
 }
 
+/** A picture in both colour schemes, as GitHub shows it. */
+const themed =
+  /<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)"\s*\/?>\s*<img alt="([^"]*)" src="([^"]+)"\s*\/?>\s*<\/picture>/g;
+
+/** The reader of the site chooses the colour scheme, so each picture has both images, and the style shows one. */
+const themedImages = (text: string, file: string, surroundings: Surroundings): string =>
+  text.replaceAll(themed, (_whole, dark: string, alt: string, light: string) => {
+    const image = (name: string, scheme: string): string =>
+      `<img class="of-${scheme}" alt="${alt}" src="${addressOf(join(dirname(file), name), surroundings) ?? name}">`;
+    return image(light, 'light') + image(dark, 'dark');
+  });
+
 /**
  * The text of a page with links for the site. A link to a file that is no page, such as a source file, becomes its text,
  * unless the address of the repository is known.
  */
 export function withSiteLinks(text: string, file: string, surroundings: Surroundings): string {
   return outsideCode(text, (part) =>
-    part.replaceAll(link, (whole, image: string, label: string, target: string) => {
-      if (/^[a-z]+:/.test(target) || target.startsWith('#')) return whole;
-      const [path = '', anchor] = target.split('#');
-      const address = addressOf(join(dirname(file), path).replace(/\/$/, ''), surroundings);
-      if (address === undefined) return label;
-      return `${image}[${label}](${address}${anchor === undefined ? '' : `#${anchor}`})`;
-    }),
+    themedImages(part, file, surroundings).replaceAll(
+      link,
+      (whole, image: string, label: string, target: string) => {
+        if (/^[a-z]+:/.test(target) || target.startsWith('#')) return whole;
+        const [path = '', anchor] = target.split('#');
+        const address = addressOf(join(dirname(file), path).replace(/\/$/, ''), surroundings);
+        if (address === undefined) return label;
+        return `${image}[${label}](${address}${anchor === undefined ? '' : `#${anchor}`})`;
+      },
+    ),
   );
 }

@@ -79,6 +79,15 @@ test('links between pages lead to pages of the site, and links to other files be
   );
 });
 
+test('a picture in both colour schemes has an image for each theme of the site', () => {
+  const picture =
+    '<picture><source media="(prefers-color-scheme: dark)" srcset="images/a-dark.png"><img alt="A page" src="images/a-light.png"></picture>';
+  assert.equal(
+    withSiteLinks(picture, 'docs/a.md', { pages: new Set(), base: '/p/' }),
+    '<img class="of-light" alt="A page" src="/p/images/a-light.png"><img class="of-dark" alt="A page" src="/p/images/a-dark.png">',
+  );
+});
+
 test('dead pages, files and anchors of a built site are found', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-site-'));
   t.after(() => rmSync(folder, { recursive: true }));

@@ -4,6 +4,7 @@
  *   npm run build:console && node ui/screenshots.ts
  */
 import { mkdirSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import {
@@ -17,26 +18,44 @@ import { openSession, type RawSession } from '../test/e2e/session.testing.ts';
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
 const size = { width: 1080, height: 860 };
 
+/** The charts show the traffic of this time, in milliseconds. */
+const trafficMs = 40_000;
+
 /** Calls that are allowed and refused, so that there is something to see. */
 async function makeTraffic({ gateway, mcp, tokens }: ConsoleStage): Promise<readonly RawSession[]> {
   const alice = await openSession(mcp, tokens.alice);
   const bob = await openSession(mcp, tokens.bob);
-  for (const message of ['one', 'two', 'three']) await alice.call('echo', { message });
-  await bob.call('echo', { message: 'one' });
-  await fetch(`${gateway.url}/anything/orders`);
-  await fetch(`${gateway.url}/anything/orders`, { headers: { 'x-who': 'eve' } });
+  const app = async (who: string): Promise<void> => {
+    const response = await fetch(`${gateway.url}/anything/orders`, { headers: { 'x-who': who } });
+    await response.text();
+  };
+  const until = performance.now() + trafficMs;
+  for (let nth = 0; performance.now() < until; nth++) {
+    await alice.call('echo', { message: 'hello' });
+    await app('ada');
+    if (nth % 7 === 3) await bob.call('echo', { message: 'hello' });
+    if (nth % 11 === 5) await app('eve');
+    // More traffic in the middle.
+    await pause(60 + 50 * Math.cos(nth / 15));
+  }
+  await bob.call('echo', { message: 'hello' });
+  await app('eve');
   return [alice, bob];
 }
 
 /** The pages, with the steps that lead to something to show. */
 const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promise<void>>> = {
   Traffic: async (page) => {
-    await page.getByRole('row', { name: /denied.*echo/ }).waitFor();
-    await page.locator('.uplot').waitFor();
+    await page
+      .getByRole('row', { name: /denied.*echo/ })
+      .first()
+      .waitFor();
+    await page.locator('.uplot').first().waitFor();
   },
   Why: async (page) => {
     await page
       .getByRole('row', { name: /denied.*echo/ })
+      .first()
       .getByRole('button')
       .click();
     await page.getByRole('dialog', { name: 'Why' }).getByText('policies', { exact: true }).waitFor();
@@ -67,6 +86,8 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
     await page.keyboard.press('Control+Home');
     await page.keyboard.type('# A further comment.\n');
     await page.getByText('The configuration is valid.').waitFor();
+    // The difference and the effect matter more than the whole text.
+    await page.evaluate(`Object.assign(document.querySelector('.editor').style, { height: '300px' })`);
   },
   Connect: async (page) => {
     await page.getByLabel('settings for VS Code', { exact: true }).waitFor();
@@ -89,7 +110,7 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
 const pageOf: Readonly<Record<string, string | undefined>> = { Why: undefined, Login: 'Playground' };
 
 mkdirSync(folder, { recursive: true });
-await using stage = await startConsoleStage({ storage: { mode: 'file' } });
+await using stage = await startConsoleStage({ storage: { mode: 'file' } }, 8080);
 await using console = await openConsole(stage.gateway);
 const { page, open } = console;
 await page.setViewportSize(size);

@@ -1,8 +1,1 @@
-export {
-  clientName,
-  httpSnippets,
-  mcpSnippets,
-  type ClientLogin,
-  type Endpoint,
-  type Snippet,
-} from './snippets.ts';
+export { mcpSnippets } from './snippets.ts';

@@ -30,14 +30,18 @@ export interface ConsoleStage extends AsyncDisposable {
   readonly yaml: string;
 }
 
-/** Starts a gateway with its identity provider and its servers. @param config settings of the process */
-export async function startConsoleStage(config: object = {}): Promise<ConsoleStage> {
+/**
+ * Starts a gateway with its identity provider and its servers.
+ * @param config settings of the process
+ * @param port of the gateway; pictures show it
+ */
+export async function startConsoleStage(config: object = {}, port = 0): Promise<ConsoleStage> {
   const idp = await startIdp();
   const app = await startEchoApp();
   const yaml = `# The comment of an operator.
 config: ${inline(config)}
 binds:
-- port: 0
+- port: ${port}
   listeners:
   - name: public
     routes:
@@ -61,7 +65,7 @@ binds:
         authorization:
           rules:
           - name: not eve
-            deny: 'request.headers["x-who"] == "eve"'
+            deny: '"x-who" in request.headers && request.headers["x-who"] == "eve"'
       backends: [{ host: '127.0.0.1:${app.port}' }]
 `;
   const gateway = await startGateway(yaml);

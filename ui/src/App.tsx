@@ -94,7 +94,7 @@ function Menu({ onChoose }: { onChoose: () => void }) {
           component={Link}
           href={page.path}
           label={page.name}
-          rightSection={unsaved.includes(page.path) && <Tag tone="warn">unsaved</Tag>}
+          description={unsaved.includes(page.path) ? 'unsaved edit' : undefined}
           className="menu"
           active={page.path === path}
           {...(page.path === path ? { 'aria-current': 'page' as const } : {})}

@@ -32,8 +32,7 @@ function Members(props: { fields: readonly ConfigField[]; depth: number; showsDe
       <li key={field.name}>
         {field.fields === undefined ? (
           <>
-            <span className="quiet">{field.name}:</span> {JSON.stringify(field.value)}{' '}
-            <Origin field={field} />
+            <span className="quiet">{field.name}:</span> {textOf(field)} <Origin field={field} />
           </>
         ) : (
           <details open={depth < openDepth}>
@@ -48,6 +47,10 @@ function Members(props: { fields: readonly ConfigField[]; depth: number; showsDe
       </li>
     ));
 }
+
+/** Defaults are texts of the documentation, and other values are those of the file. */
+const textOf = ({ from, value }: ConfigField): string =>
+  from === 'default' ? String(value) : JSON.stringify(value ?? null);
 
 /** A branch of defaults has nothing that the file sets. */
 const isDefault = ({ from, fields }: ConfigField): boolean =>

@@ -145,7 +145,7 @@ function RequestRow({ record, onOpen }: { record: RequestRecord; onOpen: (record
           {outcome === 'served' ? record.status : `${outcome} ${record.status}`}
         </Tag>
       </td>
-      <td>
+      <td className="request">
         <button type="button" className="open" onClick={() => onOpen(record)}>
           {record.method} {record.path}
           {mcpText(record) !== undefined && <> · {mcpText(record)}</>}

@@ -5,7 +5,7 @@ import uPlot from 'uplot';
 import type { Tone } from '../parts/Tag.tsx';
 import { clock } from '../parts/time.ts';
 
-const height = 130;
+const height = 120;
 /** Seconds that the chart shows at least. */
 const shortest = 120;
 
@@ -87,8 +87,8 @@ function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Optio
     legend: { show: false },
     cursor: { show: false },
     axes: [
-      { ...axis, values: (_plot, times) => times.map(timeOf), space: 80 },
-      { ...axis, size: 44 },
+      { ...axis, values: (_plot, times) => times.map(timeOf), space: 80, size: 30 },
+      { ...axis, size: 56 },
     ],
     scales: {
       x: { range: ({ data: [times] }) => windowOf(times) },
