@@ -124,6 +124,9 @@ for (const [name, show] of Object.entries(scenes)) {
     await page.screenshot({ path: `${folder}console-${name.toLowerCase()}-${colorScheme}.png` });
   }
   await page.keyboard.press('Escape');
+  // The menu of the next pictures shows no unsaved edit.
+  const discard = page.getByRole('button', { name: 'Discard the edit' });
+  if (await discard.isVisible()) await discard.click();
 }
 for (const session of sessions) await session.close();
 if (console.offences.length > 0) throw new Error(console.offences.join('\n'));
