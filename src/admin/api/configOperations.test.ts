@@ -75,7 +75,8 @@ test('the tree of the configuration has the origin of each value, and no secret 
         shownArguments: (list) => list,
       }),
     model: () => undefined,
-    sessions: () => Promise.resolve({ sessions: [], children: 0, hidden: [], failures: [] }),
+    sessions: () =>
+      Promise.resolve({ sessions: [], children: 0, hidden: [], circuits: [], failedStarts: [] }),
     isControlled: false,
     onWritten: () => undefined,
   });
