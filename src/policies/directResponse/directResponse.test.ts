@@ -102,7 +102,10 @@ test('settings that cannot work are rejected at load', () => {
   assert.equal(problems({ status: 200, body: 'a', bodyExpression: '"b"' }).length, 1);
   assert.equal(problems({ status: 204, body: 'a' }).length, 1);
   assert.equal(problems({ status: 200, headers: { 'content-length': '1' } }).length, 1);
-  assert.match(problems({ status: 200, bodyExpression: 'request.body' })[0]?.message ?? '', /not built yet/);
+  assert.match(
+    problems({ status: 200, bodyExpression: 'request.body' })[0]?.message ?? '',
+    /not available here/,
+  );
   const [conditional] = problems({ status: 200, conditional: [] });
   assert.deepEqual(conditional?.code === 'custom' && conditional.params, { notBuilt: true });
 });

@@ -128,10 +128,10 @@ test('an actor is named in the token, and may_act decides where it is enforced',
   for (const mayAct of [undefined, { sub: 'other' }, { sub: 'agent', iss: 'other' }, 'agent', {}]) {
     const token = await server.issue({ sub: 'alice', ...(mayAct === undefined ? {} : { may_act: mayAct }) });
     const refused = await ask({ ...bearer(token), 'x-agent': agent });
-    assert.equal(refused.status, 401, JSON.stringify(mayAct));
+    assert.equal(refused.status, 403, JSON.stringify(mayAct));
     assert.equal(refused.got, undefined);
   }
-  assert.equal((await ask(bearer(allowed))).status, 401);
+  assert.equal((await ask(bearer(allowed))).status, 403);
 });
 
 test('jwtBearer presents the user token as an assertion', async (t) => {
@@ -261,16 +261,16 @@ test('crossAppAccess has the identity provider vouch for the user at the server 
   );
 });
 
-test('a request without a user token, or with a refused one, gets 401 and reaches no backend', async (t) => {
+test('a request without a user token, or with a refused one, gets 403 and reaches no backend', async (t) => {
   const server = await issuer(t);
   const { ask, plane } = await stage(t, { oauthTokenExchange: { host: `127.0.0.1:${String(server.port)}` } });
   const without = await ask();
-  assert.deepEqual([without.status, without.got], [401, undefined]);
+  assert.deepEqual([without.status, without.got], [403, undefined]);
   assert.equal(server.requests.length, 0);
   const foreign = await (await issuer(t)).issue({ sub: 'mallory' });
   for (let sent = 0; sent < 3; sent++) {
     const refused = await ask(bearer(foreign));
-    assert.deepEqual([refused.status, refused.got], [401, undefined]);
+    assert.deepEqual([refused.status, refused.got], [403, undefined]);
   }
   // A refusal is kept for a moment.
   assert.equal(server.requests.length, 1);
