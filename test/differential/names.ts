@@ -1,5 +1,7 @@
 /** The names of items as clients of a gateway know them, and back. */
 
+import { createHash } from 'node:crypto';
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** The one place that knows how a gateway shows the names of a server. */
@@ -32,15 +34,28 @@ const lists: Readonly<Record<string, string>> = {
 /** MCP Apps demand this scheme, so the target stands behind it. */
 const appScheme = 'ui://';
 
+/** Names of tools of the servers with characters that MCP does not allow (2025-11-25, Tool Names). */
+const forbidden = ['a.b/c-d'];
+
+/** A tool's name with a prefix: other characters are replaced, and a hash tells it from others. */
+const changedName = (target: string, name: string): string =>
+  `${target}_${name.replaceAll(/[^\w.-]/g, '_')}_${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
+
 /** The names behind an endpoint of several targets: `target_name`, `target+uri` and `ui://target+path`. */
 export function federatedNames(target: string): Names {
-  const shownName = (name: unknown): unknown => (typeof name === 'string' ? `${target}_${name}` : name);
+  /** The names of tools that MCP does not allow, as the gateway shows them → the server's own. */
+  const changed = new Map(forbidden.map((name) => [changedName(target, name), name]));
+  const shownName = (name: unknown): unknown => {
+    if (typeof name !== 'string') return name;
+    return forbidden.includes(name) ? changedName(target, name) : `${target}_${name}`;
+  };
   const shownUri = (uri: unknown): unknown => {
     if (typeof uri !== 'string') return uri;
     return uri.startsWith(appScheme) ? uri.replace(appScheme, `${appScheme}${target}+`) : `${target}+${uri}`;
   };
   /** The server's own name or URI; undefined for one of another server. */
   const ownOf = (text: string, member: string): string | undefined => {
+    if (changed.has(text)) return changed.get(text);
     if (member === 'name') return text.startsWith(`${target}_`) ? text.slice(target.length + 1) : undefined;
     const scheme = text.startsWith(appScheme) ? appScheme : '';
     const rest = text.slice(scheme.length);
