@@ -7,7 +7,7 @@ import { reloadUnderLoad } from './reloads.testing.ts';
 describe('a file that changes again and again', { concurrency: true }, () => {
   for (const workers of [1, 2])
     test(`reloads under load lose no request and leave nothing behind, with ${workers === 1 ? 'one process' : 'two workers'}`, async () => {
-      const { served, failures, before, after, sessionKept } = await reloadUnderLoad({
+      const { served, failures, before, after, sessionKept, federationKept } = await reloadUnderLoad({
         workers,
         warmUp: 4,
         reloads: 12,
@@ -15,6 +15,7 @@ describe('a file that changes again and again', { concurrency: true }, () => {
       assert.deepEqual(failures, []);
       assert.ok(served > 100, `${served} requests`);
       assert.ok(sessionKept);
+      assert.ok(federationKept);
       assert.equal(after.processes, before.processes);
       assert.ok(
         after.descriptors <= before.descriptors,

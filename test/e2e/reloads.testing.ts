@@ -8,7 +8,7 @@ import { askSecurely } from './http.testing.ts';
 import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openDescriptors, residentBytes } from './processes.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
-import { inline, rogueBackends, startEchoApp } from './stage.testing.ts';
+import { inline, node, rogue, rogueBackends, startEchoApp } from './stage.testing.ts';
 import { until } from '../../src/until.testing.ts';
 
 export interface ReloadsOptions {
@@ -39,6 +39,8 @@ export interface ReloadsReport {
   readonly medianMs: number;
   /** With one process: the MCP session, its child and its event stream were the same at the end as at the beginning. */
   readonly sessionKept: boolean;
+  /** Sessions with several targets kept the servers that no reload touched. */
+  readonly federationKept: boolean;
 }
 
 function holdings(gateway: GatewayProcess): Holdings {
@@ -66,6 +68,11 @@ function configuration(
 ): string {
   const fixed = (name: string, body: string): string =>
     `{ name: ${name}, matches: [{ path: { exact: /${name} } }], policies: { directResponse: { status: 200, body: "${body}" } } }`;
+  // A third target comes and goes; sessions keep their servers of the other two.
+  const federated = ['one', 'two', ...(generation % 2 === 0 ? [] : ['three'])].map((name) => ({
+    name,
+    stdio: { cmd: node, args: [rogue] },
+  }));
   const policies = {
     jwtAuth: {
       mode: 'strict',
@@ -93,6 +100,9 @@ binds:
     - name: mcp
       matches: [{ path: { pathPrefix: /mcp } }]
       backends: ${rogueBackends}
+    - name: federated
+      matches: [{ path: { pathPrefix: /federated } }]
+      backends: ${inline([{ mcp: { failureMode: 'failOpen', targets: federated } }])}
     - { name: echo, backends: [{ host: '127.0.0.1:${echo}' }] }
 - port: ${secure}
   listeners:
@@ -105,26 +115,74 @@ ${generation % 2 === 0 ? '' : `- port: ${extra}\n  listeners: [{ routes: [${fixe
 `;
 }
 
+/** Sessions with several targets, each with a loop of calls of its own. */
+interface FederatedLoad extends Load {
+  /** Every call was answered by the process that answered the first one. */
+  readonly sameServers: boolean;
+}
+
+async function startFederatedLoad(url: string, sessions: number): Promise<FederatedLoad> {
+  let sameServers = true;
+  const loads: { readonly load: Load; close(): Promise<void> }[] = [];
+  for (let i = 0; i < sessions; i++) {
+    const session = await openSession(url);
+    const call = async (name: string): Promise<string> => {
+      const answer = await session.call(name);
+      const text = resultText(answer);
+      if (answer.error !== undefined || !/^\d+$/.test(text)) throw new Error(`${name}: ${inline(answer)}`);
+      return text;
+    };
+    const first = [await call('one_pid'), await call('two_pid')];
+    const load = repeat(1, async () => {
+      const now = [await call('one_pid'), await call('two_pid')];
+      sameServers &&= now.join() === first.join();
+    });
+    loads.push({ load, close: () => session.close() });
+  }
+  return {
+    get served() {
+      return loads.reduce((sum, { load }) => sum + load.served, 0);
+    },
+    get failures() {
+      return loads.flatMap(({ load }) => load.failures.map((failure) => `federated: ${failure}`));
+    },
+    get sameServers() {
+      return sameServers;
+    },
+    async stop() {
+      for (const { load, close } of loads) {
+        await load.stop();
+        await close();
+      }
+    },
+  };
+}
+
 /** The clients that must not notice anything, until they are stopped. */
-function startLoads(url: string, securePort: number, ca: string): Load {
+async function startLoads(url: string, securePort: number, ca: string): Promise<FederatedLoad> {
   const isEcho = (status: number, body: string): boolean => status === 200 && body.includes('"url"');
   const plain = [startLoad(`${url}/get`, 4, isEcho), startLoad(`${url}/get`, 1, isEcho, false)];
   const secure = repeat(1, async () => {
     const { status, body } = await askSecurely(securePort, 'app.test', { path: '/get', ca });
     if (status !== 200) throw new Error(`${status} ${body.slice(0, 200)}`);
   });
+  const federated = await startFederatedLoad(`${url}/federated`, 2);
   return {
     get served() {
-      return plain.reduce((sum, { served }) => sum + served, secure.served);
+      return plain.reduce((sum, { served }) => sum + served, secure.served + federated.served);
+    },
+    get sameServers() {
+      return federated.sameServers;
     },
     get failures() {
       return [
+        ...federated.failures,
         ...plain.flatMap(({ failures }) => failures),
         ...secure.failures.map((failure) => `TLS: ${failure}`),
       ];
     },
     async stop() {
-      for (const load of [...plain, secure]) await load.stop();
+      for (const load of [...plain, secure, federated]) await load.stop();
     },
   };
 }
@@ -168,8 +226,8 @@ export async function reloadUnderLoad(options: ReloadsOptions): Promise<ReloadsR
   const times: number[] = [];
   const taken = (): number => gateway.log().split('Configuration loaded').length - 1;
   /** So many reloads under load; at rest again afterwards. */
-  const run = async (count: number, hear?: (done: number) => void): Promise<Load> => {
-    const load = startLoads(gateway.url, ports[1], ca.cert);
+  const run = async (count: number, hear?: (done: number) => void): Promise<FederatedLoad> => {
+    const load = await startLoads(gateway.url, ports[1], ca.cert);
     for (let i = 1; i <= count && load.failures.length === 0; i++) {
       const before = taken();
       const begun = performance.now();
@@ -196,6 +254,7 @@ export async function reloadUnderLoad(options: ReloadsOptions): Promise<ReloadsR
     after,
     medianMs: times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0,
     sessionKept,
+    federationKept: warm.sameServers && load.sameServers,
   };
 }
 

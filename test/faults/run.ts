@@ -17,9 +17,10 @@ const shown = ({ processes, descriptors, threads, residentBytes }: Holdings): st
   `${processes} processes, ${descriptors} files, ${threads} threads, ${MiB(residentBytes)} MiB resident`;
 
 /** The problems of a run, a line each. */
-function problems({ failures, before, after, sessionKept }: ReloadsReport): string[] {
+function problems({ failures, before, after, sessionKept, federationKept }: ReloadsReport): string[] {
   const found = failures.slice(0, 10).map((failure) => `a request failed: ${failure}`);
   if (!sessionKept) found.push('the MCP session or its event stream was lost');
+  if (!federationKept) found.push('a session with several targets lost a server that no reload touched');
   if (after.processes !== before.processes) found.push('another number of processes');
   if (after.descriptors > before.descriptors) found.push('files stayed open');
   if (after.threads > before.threads) found.push('threads stayed');

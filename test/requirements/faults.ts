@@ -4,6 +4,9 @@ const promises = ours('SECURITY.md');
 const page = ours('docs/configuration.md');
 const children = 'test/e2e/children.test.ts';
 const keys = 'test/e2e/keys.test.ts';
+const federation = 'docs/faults.md';
+const targets = 'src/mcp/federation/faults.test.ts';
+const users = 'src/mcp/federation/twoUsers.test.ts';
 const backend = 'src/proxy/forward/backendFaults.test.ts';
 const client = 'src/proxy/http1/clientFaults.test.ts';
 
@@ -110,6 +113,91 @@ export const faults: readonly Requirement[] = [
       [
         'src/proxy/http1/idleConnections.test.ts',
         'ten thousand idle connections cost little, do not stand in the way, and leave nothing',
+      ],
+    ],
+    [
+      'target-killed',
+      'a target is killed beside others',
+      federation,
+      [targets, 'a target that is killed fails its calls with its name, and starts again'],
+      [targets, 'a list leaves out a target that dies while it is read'],
+    ],
+    [
+      'target-hangs',
+      'a target hangs beside others',
+      federation,
+      [targets, 'a target that hangs loses its call after the time-out, and no other call waits for it'],
+    ],
+    [
+      'target-floods',
+      'a target floods beside others',
+      federation,
+      [targets, 'a target that floods its call with progress does not hold up the others'],
+    ],
+    [
+      'target-rubbish',
+      'a target answers rubbish',
+      federation,
+      [targets, 'a target that ${fault} fails that call, and both targets go on', 'answers rubbish'],
+    ],
+    [
+      'target-ids',
+      'a target answers with wrong or repeated ids',
+      federation,
+      [targets, 'responses with wrong and repeated ids reach nobody'],
+    ],
+    [
+      'target-line',
+      'a target writes a line of 100 MB',
+      federation,
+      [targets, 'a line of 100 MB fails that call, and the gateway never holds it'],
+    ],
+    [
+      'target-changes',
+      'a target changes its tools while their list is read',
+      federation,
+      [targets, 'a list that changes between two of its pages is announced, and not remembered'],
+    ],
+    [
+      'clients-vanish',
+      'a thousand clients vanish at once',
+      federation,
+      [targets, 'a thousand clients that vanish in the middle of their calls leave nothing behind'],
+    ],
+    [
+      'federated-reload',
+      'the configuration changes under the load of federated sessions',
+      federation,
+      [targets, 'no call fails while targets come and go with the configuration'],
+      [
+        'test/e2e/manyReloads.test.ts',
+        "reloads under load lose no request and leave nothing behind, with ${workers === 1 ? 'one process' : 'two workers'}",
+      ],
+    ],
+    [
+      'replica-killed',
+      'a replica of the gateway is killed',
+      federation,
+      [
+        'test/e2e/replicas.test.ts',
+        'a client does not notice that its only gateway was started anew',
+        'at once',
+      ],
+      ['test/e2e/revivedSessions.test.ts', 'a session with several targets goes on at another gateway'],
+    ],
+    [
+      'two-users',
+      'two users have equal request ids, task ids and resource URIs',
+      federation,
+      [
+        users,
+        'calls of two users with the same id get their own answers, and a cancellation ends its own call',
+      ],
+      [users, 'questions of a server to two users with the same id are answered by the user who was asked'],
+      [users, 'tasks of two users with the same id at the server stay apart'],
+      [
+        users,
+        'news of a resource reaches the user whose session the server told, under the same URI for both',
       ],
     ],
     ['taken-port', 'a port is taken', page, ['src/cli/program.test.ts', 'a port in use ends with 3']],

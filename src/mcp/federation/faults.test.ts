@@ -68,6 +68,19 @@ for (const [fault, tool, args] of [
     assert.equal(await client.call('bad_echo', { text: 'on' }), 'on');
   });
 
+test('a line of 100 MB fails that call, and the gateway never holds it', async (t) => {
+  const { client } = await start(t);
+  assert.equal(await client.call('bad_echo', { text: 'warm' }), 'warm');
+  const before = process.resourceUsage().maxRSS;
+  const line = { before: '{"jsonrpc":"2.0","id":$ID,"result":"', letters: 100_000_000, after: '"}\n' };
+  assert.match((await outcome(client, 'bad_large', line)).error!.message, /target "bad"/);
+  const grownKiB = process.resourceUsage().maxRSS - before;
+  // The limit is 16 MiB. A gateway that held the line would need 100 MB for its bytes alone.
+  assert.ok(grownKiB < 80 * 1024, `${grownKiB} KiB more at the peak`);
+  assert.equal(await client.call('good_read'), 'good: read');
+  assert.equal(await client.call('bad_echo', { text: 'on' }), 'on');
+});
+
 test('responses with wrong and repeated ids reach nobody', async (t) => {
   const { client } = await start(t);
   const wrong = '{"jsonrpc":"2.0","id":99,"result":{"content":[{"type":"text","text":"wrong"}]}}';
@@ -100,37 +113,63 @@ test('a list leaves out a target that dies while it is read', async (t) => {
   );
 });
 
-test('clients that vanish in the middle of their calls leave nothing behind', async (t) => {
+test('a list that changes between two of its pages is announced, and not remembered', async (t) => {
+  const changing = catalog({
+    name: 'changing',
+    tools: ['a', 'b'],
+    pageSize: 1,
+    toolsChangeTo: ['c', 'd'],
+  });
+  const { client } = await start(t, { targets: [good, changing] });
+  const events = await client.get();
+  // The server itself answers with the first page of before and the second one of after.
+  assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid', 'changing_a', 'changing_d']);
+  await untilToolsChanged(events);
+  assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid', 'changing_c', 'changing_d']);
+  assert.equal(await client.call('changing_c'), 'changing: c');
+  await events.cancel();
+});
+
+test('a thousand clients that vanish in the middle of their calls leave nothing behind', async (t) => {
   const remotes = [await RemoteServer.start(), await RemoteServer.start()];
   t.after(() => Promise.all(remotes.map((remote) => remote.close())));
   for (const remote of remotes) remote.tools['hold'] = () => undefined;
   const [one, other] = remotes;
+  const ttlMs = 3_600_000;
   let clock = Date.now();
   const { harness, client } = await start(
     t,
     { targets: [remoteTarget(one!.url, { name: 'one' }), remoteTarget(other!.url, { name: 'other' })] },
     {
       caller: (request) => ({ principal: request.header('x-user') }),
-      runtime: { now: () => clock, sessionTtlMs: 3_600_000 },
+      runtime: { now: () => clock, sessionTtlMs: ttlMs },
     },
   );
   await client.delete();
   const leave = new AbortController();
   const pending: Promise<unknown>[] = [];
-  for (let user = 0; user < 200; user++) {
+  const users = 1_000;
+  const arrive = async (user: number): Promise<void> => {
+    clock += 1_000;
     const each = new RawClient(harness.url, { 'x-user': `user-${user}` });
     await each.initialize();
     pending.push(each.fetch(each.tool('one_hold'), {}, leave.signal).catch(() => undefined));
-  }
-  await until('all calls are in flight', () => one!.of('tools/call').length === 200);
+  };
+  for (let user = 0; user < users; user += 20)
+    await Promise.all(Array.from({ length: 20 }, (_, i) => arrive(user + i)));
+  await until('all calls are in flight', () => one!.of('tools/call').length === users);
   leave.abort();
   await Promise.all(pending);
+  clock += ttlMs - users * 1_000;
+  // Twenty at a time: an end that the servers take no note of within three seconds is not told again.
   await until('every session has ended', () => {
-    clock += 3_600_000;
+    clock += 20_000;
     harness.runtime.tick();
     return harness.runtime.view().sessions.length === 0;
   });
-  await until('both servers have been told', () => remotes.every((remote) => remote.deleted.length === 201));
+  await until('both servers have been told', () =>
+    remotes.every((remote) => remote.deleted.length === users + 1),
+  );
 });
 
 test('no call fails while targets come and go with the configuration', async (t) => {
