@@ -279,6 +279,11 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(resultText((await response.json()) as Parameters<typeof resultText>[0]), 'alone');
     await until('the end of the session', () => remote.of('DELETE').length === 1);
   },
+  'examples/mcp/stdioTarget.yaml': async ({ gateway }) => {
+    const session = await openSession(`${gateway.url}/mcp`);
+    assert.match(resultText(await session.call('get-env')), /"GREETING": "hello"/);
+    await session.close();
+  },
   'examples/mcp/shared.yaml': async ({ ask }) => {
     const call = async (name: string): Promise<string> => {
       const response = await ask('/mcp', {
