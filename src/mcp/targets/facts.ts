@@ -88,6 +88,9 @@ export function targetOfFile(target: WrittenTarget, around: FileSurroundings): M
 /** Targets of the kinds that are reached over the network. */
 export type TargetOverNetwork = Extract<McpTarget, NetworkTarget>;
 
+/** The field of the file that holds the settings of the target. */
+export const fileFieldOf = ({ kind }: McpTarget): string => rows[kind].file.field;
+
 /** Is the target reached over the network? All others are child processes of the gateway. */
 export const isOverNetwork = (target: McpTarget): target is TargetOverNetwork =>
   rows[target.kind].over === 'network';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { asGatewayError, GatewayError } from '../../errors.ts';
-import type { Caller, ChildEnvironment } from '../../mcp/index.ts';
+import { fileFieldOf, type Caller, type ChildEnvironment } from '../../mcp/index.ts';
 import type { InjectedValue, McpBackend, PolicyUse } from '../../model/index.ts';
 import { expiryOf, loginError, type Exchange, type Steps } from '../../policies/index.ts';
 import { copyOf, refusalOf, TargetRequest } from './mcpReach.ts';
@@ -32,7 +32,7 @@ export function compileEnvironments(
             name: target.name,
             read: environmentReader(
               target.injected,
-              `${backend.place.path}.mcp.targets[${index}].stdio.env`,
+              `${backend.place.path}.mcp.targets[${index}].${fileFieldOf(target)}.env`,
               stepsOf,
             ),
           },
