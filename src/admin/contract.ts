@@ -68,6 +68,8 @@ export interface GatewayViews {
   /** Rates of the last minutes, the oldest first. */
   rateHistory(): readonly RateSample[];
   routes(): readonly RouteView[];
+  /** The authorization rules in use. */
+  rules(): readonly RuleView[];
   /** Ends an MCP session for good. @returns false where no session has the label */
   endSession(label: string): Promise<boolean>;
   /**
@@ -290,6 +292,28 @@ export interface RouteView {
   readonly authentication: RouteLogin | undefined;
   /** Addresses for a client on this machine. */
   readonly urls: readonly string[];
+}
+
+/** An authorization rule in use, with what it decides. */
+export interface RuleView {
+  readonly bind: string;
+  readonly listener: string;
+  /** Absent for a rule of the listener. */
+  readonly route?: { readonly id: string; readonly name: string };
+  readonly policy: string;
+  /** Field path of the rule, as decisions have it. */
+  readonly place: string;
+  /** File and line of its policy. */
+  readonly file: string;
+  readonly line: number;
+  readonly name?: string;
+  readonly effect: 'allow' | 'deny' | 'require' | 'scopes';
+  readonly expression: string;
+  readonly decides: 'lists and calls' | 'calls' | 'whole requests';
+  /** The variables of a call that it reads. */
+  readonly reads: readonly string[];
+  /** The scopes that it requires. */
+  readonly scopes: readonly string[];
 }
 
 /** The credential that a route asks for. */

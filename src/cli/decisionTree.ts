@@ -66,13 +66,20 @@ function policyBranch({ policy, place, verdict, because, rules = [] }: PolicyVer
 
 function ruleBranch({
   rule,
+  effect,
+  expression,
+  scopes = [],
   place,
   value,
   claims = {},
 }: NonNullable<PolicyVerdict['rules']>[number]): Branch {
   const read = Object.entries(claims).map(([name, text]) => `${name}=${text}`);
   const from = read.length === 0 ? '' : `, with ${read.join(', ')}`;
-  return { text: `${rule} is ${value}${from} (${place})` };
+  // A rule without a name is shown by its expression already.
+  const decides = effect === 'scopes' ? `requireScopes ${scopes.join(' ')} if` : `${effect}:`;
+  const written =
+    expression === undefined ? '' : ` (${decides} ${expression.replaceAll(/\s+/g, ' ').trim()})`;
+  return { text: `${rule}${written} is ${value}${from} (${place})` };
 }
 
 function messageBranch({

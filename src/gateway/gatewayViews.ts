@@ -2,7 +2,7 @@ import type { GatewayViews } from '../admin/index.ts';
 import { GuidedLogins } from '../login/index.ts';
 import { inOrder, type Audit } from '../audit/index.ts';
 import type { Model } from '../model/index.ts';
-import { routeViews, type Plane } from '../workers/index.ts';
+import { routeViews, ruleViews, type Plane } from '../workers/index.ts';
 import { play } from './playground.ts';
 import type { RateHistory } from './rateHistory.ts';
 import { RequestRates } from './rates.ts';
@@ -35,6 +35,10 @@ export function gatewayViews(options: GatewayViewsOptions): GatewayViews {
     rates: async () => rates.of(await plane.counts()),
     rateHistory: () => history.samples,
     routes,
+    rules: () => {
+      const used = model();
+      return used === undefined ? [] : ruleViews(used);
+    },
     endSession: (label) => plane.endSession(label),
     auditLines: async (limit) =>
       audit && inOrder([...audit.lastLines, ...(await plane.auditLines())]).slice(-limit),

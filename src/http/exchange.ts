@@ -76,6 +76,8 @@ export interface HttpRequest {
     readonly target: string;
     readonly name: string;
   }): void;
+  /** The time that the MCP server took for the last call, in milliseconds. */
+  targetMs?: number | undefined;
   /** Begins a span for a call of an MCP server. Absent or undefined: the call is not traced. */
   traceCall?: ((call: TracedCall) => CallSpan | undefined) | undefined;
   /** Names the decision behind a refusal in the access log; the first one counts. A place is below its policy. */

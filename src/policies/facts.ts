@@ -242,8 +242,8 @@ export function rulesOf({ name, settings }: PolicyUse): readonly Rule[] {
 /** Says of each rule of a policy what it decides. */
 export function decisionsOf(policy: PolicyUse): readonly RuleDecision[] {
   const at = factsOf(policy.name)?.rules;
-  const list = typeof at === 'object' ? `${policy.name}.${at.member}.rules` : `${policy.name}.rules`;
-  return ruleDecisions(list, rulesOf(policy));
+  const list = typeof at === 'object' ? `.${at.member}.rules` : '.rules';
+  return ruleDecisions(policy.name, list, rulesOf(policy));
 }
 
 const member = (value: unknown, name: string): unknown =>

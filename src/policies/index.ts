@@ -76,7 +76,9 @@ export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { hideCookies } from './oidc/index.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
 export type { PolicyLogin } from './policyFacts.ts';
+export type { RuleDecision } from './rules/decisions.ts';
 export {
+  decisionsOf,
   keepsCookies,
   loginOf,
   policiesNotBuiltOn,

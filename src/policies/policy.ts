@@ -252,6 +252,14 @@ export interface Steps {
   readonly forwarding?: Forwarding;
   /** The values of the rules for a request, or for one item; for people, not for a decision. */
   explain?(exchange: Exchange, item?: McpItem, call?: ItemCall): readonly RuleVerdict[];
+  /**
+   * The same steps, as they would be with another expression in one rule; for a request that is explained. They share
+   * what these steps hold, and are never closed.
+   * @param place below the policy, such as `.rules[0]`
+   * @returns undefined where no rule has the place
+   * @throws Error for an expression that the configuration could not have there
+   */
+  withRule?(place: string, expression: string): Omit<Steps, 'close'> | undefined;
   /** The reason why the policy cannot work right now, such as a missing file; undefined if it can. */
   problem?(): string | undefined;
   /** Runs when the snapshot retires. */
@@ -318,6 +326,11 @@ export interface Trial {
 export interface RuleVerdict {
   /** Its name, or its effect and expression. */
   readonly rule: string;
+  readonly effect: 'allow' | 'deny' | 'require' | 'scopes';
+  /** Of a rule with a name: its expression, cut to a safe size. */
+  readonly expression?: string;
+  /** The scopes that it requires. */
+  readonly scopes?: readonly string[];
   /** The place below its policy, such as `.rules[0]`; in a decision, the whole field path. */
   readonly place: string;
   /** `true`, `false`, `open` where only a call decides, or the reason why the evaluation failed. */

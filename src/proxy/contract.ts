@@ -53,8 +53,8 @@ export interface Decision {
   readonly caller?: { readonly issuer?: string; readonly subject?: string };
   /** The chosen backend; of several, the one that this request would get. */
   readonly backend?: string;
-  /** The answer of the backend. */
-  readonly upstream?: { readonly status: number; readonly ms: number };
+  /** The answer of the backend: its status, or the target that a call of MCP went to. */
+  readonly upstream?: { readonly status?: number; readonly target?: string; readonly ms: number };
   /** A verdict for each message of an MCP request. */
   readonly mcp?: readonly ExplainedMessage[];
   readonly outcome: DecisionOutcome;
@@ -72,10 +72,19 @@ export interface TrialRequest {
   readonly client?: string;
   /** In place of a token. */
   readonly claims?: Readonly<Record<string, unknown>>;
+  /** A rule of the route that has another expression for this request only. */
+  readonly rule?: ChangedRule;
+}
+
+/** A rule in use with another expression. */
+export interface ChangedRule {
+  /** Field path of the rule, as decisions have it. */
+  readonly place: string;
+  readonly expression: string;
 }
 
 /** An expression to try: on a request, or on a record of a finished one. */
-export interface ExpressionTrial extends Omit<TrialRequest, 'request'> {
+export interface ExpressionTrial extends Omit<TrialRequest, 'request' | 'rule'> {
   readonly expression: string;
   /** As on the wire; a GET of `/` where absent. */
   readonly request?: string;

@@ -1,7 +1,7 @@
 import type { KeySetView } from '../auth/contract.ts';
 import type { McpView } from '../mcp/index.ts';
 import type { AddressLists, Model } from '../model/index.ts';
-import type { PolicyLogin } from '../policies/index.ts';
+import type { PolicyLogin, RuleDecision } from '../policies/index.ts';
 import type {
   BindView,
   DataPlane,
@@ -156,6 +156,20 @@ export interface RouteView {
   readonly authentication: PolicyLogin | undefined;
   /** Addresses for a client on this machine. */
   readonly urls: readonly string[];
+}
+
+/** An authorization rule in use. */
+export interface RuleView extends Omit<RuleDecision, 'rule' | 'below'> {
+  readonly bind: string;
+  readonly listener: string;
+  /** Absent for a rule of the listener. */
+  readonly route?: { readonly id: string; readonly name: string };
+  readonly policy: string;
+  /** Field path of the rule, as decisions have it. */
+  readonly place: string;
+  /** File and line of its policy. */
+  readonly file: string;
+  readonly line: number;
 }
 
 export interface WorkerView {

@@ -355,6 +355,32 @@ test('routes show their addresses, targets and logins', async () => {
   );
 });
 
+test('rules say what they decide, with their route and their place', async () => {
+  const gateway = gatewayWith(1);
+  const { json } = await operatorOf(gateway)('GET', '/api/v1/rules');
+  const [rule, ...others] = json as Record<string, unknown>[];
+  const line =
+    configuration(1)
+      .split('\n')
+      .findIndex((text) => text.includes('not eve')) + 1;
+  assert.deepEqual(rule, {
+    bind: '0#0',
+    listener: 'public',
+    route: { id: '0#0/public/app', name: 'app' },
+    policy: 'authorization',
+    place: 'binds[0].listeners[0].routes[2].policies.authorization.rules[0]',
+    file: gateway.file,
+    line,
+    name: 'not eve',
+    effect: 'deny',
+    expression: 'request.headers["x-who"] == "eve"',
+    decides: 'whole requests',
+    reads: [],
+    scopes: [],
+  });
+  assert.deepEqual(others, []);
+});
+
 interface SessionRow {
   readonly label: string;
   readonly route: string;

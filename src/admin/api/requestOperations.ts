@@ -44,17 +44,18 @@ export const requestOperations = (
     method: 'POST',
     path: '/api/v1/why',
     about:
-      'explains the request in the body: {"request": "GET / HTTP/1.1\\nHost: …", "claims": …, "port": …, "client": …}',
+      'explains the request in the body: {"request": "GET / HTTP/1.1\\nHost: …", "claims": …, "rule": …, "port": …, "client": …}',
     access: 'viewer',
     readsOnly: true,
     body: shapes.trial,
     result: shapes.decision,
     refusals: { 422: 'the request cannot be explained' },
-    run: async ({ body: { request, claims, port, client } }) => {
+    run: async ({ body: { request, claims, rule, port, client } }) => {
       try {
         const decision = await views.why({
           request,
           ...(claims !== undefined && { claims }),
+          ...(rule !== undefined && { rule }),
           ...(port !== undefined && { port }),
           ...(client !== undefined && { client }),
         });

@@ -194,6 +194,29 @@ export const routes = z.array(
   }),
 );
 
+export const rules = z.array(
+  z.object({
+    bind: z.string(),
+    listener: z.string(),
+    route: z
+      .object({ id: z.string(), name: z.string() })
+      .optional()
+      .meta({ description: 'Absent for a rule of the listener.' }),
+    policy: z.string(),
+    place: z.string().meta({ description: 'Field path of the rule, as decisions have it.' }),
+    file: z.string().meta({ description: 'The file of its policy.' }),
+    line: z.int().meta({ description: 'The line of its policy.' }),
+    name: z.string().optional(),
+    effect: z.enum(['allow', 'deny', 'require', 'scopes']).meta({
+      description: 'scopes: where the expression is true, the caller needs the scopes.',
+    }),
+    expression: z.string(),
+    decides: z.enum(['lists and calls', 'calls', 'whole requests']),
+    reads: z.array(z.string()).meta({ description: 'The variables of a call that it reads.' }),
+    scopes: z.array(z.string()),
+  }),
+);
+
 export const sessions = z.array(
   z.object({
     label: z.string(),
@@ -251,8 +274,8 @@ export const auditLines = z.object({
   lines: z.array(z.looseObject({ time: z.int() })).meta({ description: 'The newest line comes last.' }),
 });
 
-/** Texts of a request that is explained. */
-export const trial = z.strictObject({
+/** A request that is explained, or that an expression is tried on. */
+const tried = z.strictObject({
   request: z.string({ error: 'expected a text' }).meta({
     description: 'As on the wire: request line, header lines, an empty line, body.',
   }),
@@ -264,8 +287,19 @@ export const trial = z.strictObject({
   client: z.string({ error: 'expected an address' }).optional(),
 });
 
+/** A request that is explained. */
+export const trial = tried.extend({
+  rule: z
+    .strictObject({
+      place: z.string().max(1_024).meta({ description: 'Field path of the rule, as decisions have it.' }),
+      expression: z.string().max(4_096),
+    })
+    .optional()
+    .meta({ description: 'A rule of the route with another expression, for this request only.' }),
+});
+
 /** An expression that is tried on a request, or on a record of the stream of requests. */
-export const expressionTrial = trial.omit({ request: true }).extend({
+export const expressionTrial = tried.omit({ request: true }).extend({
   expression: z.string(),
   request: z.string().optional().meta({
     description: 'As on the wire. A JSON-RPC message in its body gives `mcp`; a GET of / where absent.',

@@ -55,6 +55,19 @@ export const stateOperations = (views: AdminViews, gateway: GatewayViews): reado
   }),
   operation({
     method: 'GET',
+    path: '/api/v1/rules',
+    about: 'the authorization rules of the configuration in use, with what they decide',
+    access: 'viewer',
+    result: shapes.rules,
+    run: () => {
+      const found = gateway
+        .rules()
+        .map((rule) => ({ ...rule, reads: [...rule.reads], scopes: [...rule.scopes] }));
+      return redactDump(found, views.masked) as typeof found;
+    },
+  }),
+  operation({
+    method: 'GET',
     path: '/api/v1/sessions',
     about: 'MCP sessions with the servers behind them',
     access: 'viewer',

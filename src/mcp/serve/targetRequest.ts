@@ -107,7 +107,18 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     const stats = span === undefined ? cell : tracedStats(cell, span);
     const check =
       checks?.ofResult === true ? (text: string) => checks.response(text, request.method, [name]) : undefined;
-    const call = new Call({ answer, request, stats, tokenText, filter, ask, check, tally, session });
+    const call = new Call({
+      answer,
+      request,
+      stats,
+      http: x.http,
+      tokenText,
+      filter,
+      ask,
+      check,
+      tally,
+      session,
+    });
     const sent = headers.length === 0 ? out : { ...out, headers: [...(given ?? []), ...headers] };
     const traced = span === undefined ? sent : withTrace(sent, span);
     const send = (): void => session.send(target, traced, call);

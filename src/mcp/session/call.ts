@@ -1,4 +1,5 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
+import type { HttpRequest } from '../../http/index.ts';
 import { respondError, type CallAnswer } from './callAnswer.ts';
 import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
 import type { MemberView } from '../json/responseScan.ts';
@@ -15,6 +16,8 @@ export interface CallStart {
   readonly answer: CallAnswer;
   readonly request: Envelope;
   readonly stats: Pick<CallStats, 'ended'>;
+  /** The HTTP request, which learns how long the target took. */
+  readonly http?: Pick<HttpRequest, 'targetMs'>;
   /** The progress token as the client wrote it. */
   readonly tokenText: string | undefined;
   /** The caller's view of the response; undefined if it is forwarded as it came. */
@@ -57,6 +60,7 @@ export class Call implements Waiter {
   readonly method: string;
   readonly tokenText: string | undefined;
   private readonly stats: Pick<CallStats, 'ended'>;
+  private readonly http: CallStart['http'];
   private readonly filter: ResponseFilter | undefined;
   private readonly ask: CallStart['ask'];
   private readonly check: CallStart['check'];
@@ -77,6 +81,7 @@ export class Call implements Waiter {
     this.method = method;
     this.tokenText = start.tokenText;
     this.stats = start.stats;
+    this.http = start.http;
     this.filter = start.filter;
     this.ask = start.ask;
     this.check = start.check;
@@ -160,7 +165,9 @@ export class Call implements Waiter {
 
   private ended(outcome: Outcome): void {
     this.over();
-    this.stats.ended(outcome, performance.now() - this.since);
+    const ms = performance.now() - this.since;
+    this.stats.ended(outcome, ms);
+    if (this.http !== undefined) this.http.targetMs = ms;
   }
 
   /** Runs the listener when the call is under way no more; at once if that was before. At most one. */

@@ -8,8 +8,8 @@ import { catalogue, GatewayError, NotEvaluated } from '../../errors.ts';
 import type { Reply } from '../../http/index.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { itemAttributes } from '../attributes/declared.ts';
-import type { Exchange, Policy, PolicyTools } from '../policy.ts';
-import { prepareRules } from '../rules/ruleSet.ts';
+import type { Exchange, Policy, PolicyTools, Steps } from '../policy.ts';
+import { prepareRules, type RuleSet } from '../rules/ruleSet.ts';
 import { passGate } from '../rules/steps.ts';
 import { createAuthenticator } from '../token/authenticate.ts';
 import { LoginFacade } from './login/facade.ts';
@@ -47,16 +47,29 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
     const [first] = issuers;
     const metadata = issuerMetadata(first, tools);
     const facade = loginFacade(settings, metadata, tools);
-    const { refusalOfItem, itemsByIdentity, explain, toolNames } = rules;
+
+    /** The steps that rules have a part in. */
+    const ruledBy = (by: RuleSet): Omit<Steps, 'close'> => {
+      const { refusalOfItem, itemsByIdentity, explain, toolNames } = by;
+      return {
+        onRequest(exchange) {
+          exchange.metadataUrl = ownMetadata;
+          const pending = authenticator.authenticate(exchange);
+          return pending instanceof Promise
+            ? pending.then(() => passGate(by, exchange))
+            : passGate(by, exchange);
+        },
+        ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity, toolNames }),
+        ...(explain === undefined ? {} : { explain }),
+        withRule(place, expression) {
+          const changed = by.withRule(place, expression);
+          return changed && ruledBy(changed);
+        },
+      };
+    };
 
     return {
-      onRequest(exchange) {
-        exchange.metadataUrl = ownMetadata;
-        const pending = authenticator.authenticate(exchange);
-        return pending instanceof Promise
-          ? pending.then(() => passGate(rules, exchange))
-          : passGate(rules, exchange);
-      },
+      ...ruledBy(rules),
       onWellKnown(exchange, name, resourcePath) {
         const place = {
           origin: originOf(exchange, settings.resourceMetadata.resource),
@@ -89,8 +102,6 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         settings.resourceMetadata,
         settings.clientId,
       ]),
-      ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity, toolNames }),
-      ...(explain === undefined ? {} : { explain }),
       problem: () => authenticator.problem(),
       close() {
         authenticator.close();

@@ -7,6 +7,9 @@ import type { Rule } from './schema.ts';
 export interface RuleDecision {
   /** The place of the rule below its policy, and its name if it has one, such as `rules[0] (no secrets)`. */
   readonly rule: string;
+  /** Its place below the policy, such as `.rules[0]`. */
+  readonly below: string;
+  readonly name?: string;
   readonly effect: Rule['effect'];
   readonly expression: string;
   readonly decides: 'lists and calls' | 'calls' | 'whole requests';
@@ -19,14 +22,17 @@ export interface RuleDecision {
 const ofCalls = ['mcp.tool.arguments', 'mcp.methodName', 'mcp.sessionId', 'mcp.task'];
 
 /** Says of each rule what it decides. */
-export function ruleDecisions(list: string, rules: readonly Rule[]): readonly RuleDecision[] {
+export function ruleDecisions(policy: string, list: string, rules: readonly Rule[]): readonly RuleDecision[] {
   return rules.flatMap(({ effect, expression, name, scopes = [] }, index): RuleDecision[] => {
     const program = compile(expression, itemAttributes);
     if (isProblem(program)) return [];
-    const rule = `${list}[${index}]${name === undefined ? '' : ` (${name})`}`;
+    const below = `${list}[${index}]`;
+    const rule = `${policy}${below}${name === undefined ? '' : ` (${name})`}`;
     const reads = ofCalls.filter((variable) => program.uses(variable));
     const isOfCalls = isCallTime(program) || scopes.length > 0;
     const decides = !program.uses('mcp') ? 'whole requests' : isOfCalls ? 'calls' : 'lists and calls';
-    return [{ rule, effect, expression, decides, reads, scopes }];
+    return [
+      { rule, below, ...(name === undefined ? {} : { name }), effect, expression, decides, reads, scopes },
+    ];
   });
 }

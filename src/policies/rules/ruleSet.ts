@@ -23,7 +23,7 @@ import { evaluate, expressionWork } from '../attributes/evaluate.ts';
 import { failureReason } from '../attributes/failureReason.ts';
 import type { Exchange, Identity, RuleVerdict } from '../policy.ts';
 import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
-import { always, type Rule, type RuleSetSettings } from './schema.ts';
+import { always, ruleProblem, type Rule, type RuleSetSettings } from './schema.ts';
 import { heldScopes, stepUpOf, type HeldScopes } from './scopes.ts';
 import { Verdicts } from './verdicts.ts';
 
@@ -63,6 +63,11 @@ export interface RuleSet {
   readonly itemsByIdentity: boolean;
   /** The value of each rule for a request, or for one item; on a budget of work of its own. Absent without rules. */
   readonly explain?: (exchange: Exchange, item?: McpItem, call?: ItemCall) => readonly RuleVerdict[];
+  /**
+   * The same rules with another expression in one of them; undefined where no rule has the place.
+   * @throws Error for an expression that a rule cannot have
+   */
+  readonly withRule: (place: string, expression: string) => RuleSet | undefined;
 }
 
 interface Prepared {
@@ -70,6 +75,7 @@ interface Prepared {
   readonly message: string | undefined;
   readonly scopes: readonly string[];
   readonly label: string;
+  readonly isNamed: boolean;
   readonly place: string;
   /** The policy, the rule and the place, for the log. */
   readonly at: DecidedBy;
@@ -106,6 +112,14 @@ export function prepareRules(settings: RuleSetSettings, attributes: Members, pol
     ),
     itemsByIdentity: onlyClaims(prepared),
     ...(prepared.length === 0 ? {} : { explain: explainerOf(prepared) }),
+    withRule(place, expression) {
+      const index = prepared.findIndex((rule) => rule.place === place);
+      if (index === -1) return undefined;
+      const problem = ruleProblem(expression, attributes);
+      if (problem !== undefined) throw new Error(problem);
+      const changed = rules.map((rule, at) => (at === index ? { ...rule, expression } : rule));
+      return prepareRules({ ...settings, rules: changed }, attributes, policy);
+    },
   };
 }
 
@@ -123,6 +137,7 @@ function prepare(
     message: rule.message,
     scopes: rule.scopes ?? [],
     label,
+    isNamed: rule.name !== undefined,
     at: { policy, rule: label, place },
     program,
     aboutItems: program.uses('mcp'),
@@ -380,6 +395,10 @@ const closes: ReadonlySet<Rule['effect']> = new Set(['deny', 'scopes']);
 
 /** Characters of a claim in an explanation. */
 const maxClaim = 128;
+/** Characters of the expression of a named rule in an explanation. */
+const maxExpression = 512;
+
+const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 function explainerOf(rules: readonly Prepared[]): NonNullable<RuleSet['explain']> {
   let tools: { readonly context: ContextOf; readonly readCall: ReturnType<typeof callReader> } | undefined;
@@ -400,6 +419,9 @@ function explainerOf(rules: readonly Prepared[]): NonNullable<RuleSet['explain']
       return [
         {
           rule: rule.label,
+          effect: rule.effect,
+          ...(rule.isNamed ? { expression: cut(rule.program.source, maxExpression) } : {}),
+          ...(rule.scopes.length === 0 ? {} : { scopes: rule.scopes }),
           place: rule.place,
           value: value === unknownValue ? 'open' : value instanceof Error ? reasonOf(value) : String(value),
           ...(claims === undefined ? {} : { claims }),
@@ -417,7 +439,7 @@ function claimsRead(program: Program, identity: Identity | undefined): RuleVerdi
   return Object.fromEntries(
     names.map((name) => {
       const text = JSON.stringify(identity?.claims[name]) ?? 'absent';
-      return [name, text.length > maxClaim ? `${text.slice(0, maxClaim)}…` : text];
+      return [name, cut(text, maxClaim)];
     }),
   );
 }

@@ -104,6 +104,13 @@ function checkRule(
   if (problem !== undefined) addProblem(ctx, path, problem, 0);
 }
 
+/** The first reason why an expression cannot be that of a rule; undefined if it can. */
+export const ruleProblem = (expression: string, attributes: Members): string | undefined =>
+  z
+    .string()
+    .superRefine((text, ctx) => checkRule(text, attributes, ctx))
+    .safeParse(expression).error?.issues[0]?.message;
+
 /** The checks stand outside the union, so that their messages are not hidden behind "no form fits". */
 const readRule =
   (attributes: Members) =>

@@ -57,7 +57,15 @@ function scopeError(
 export function ruleSteps(rules: RuleSet): Steps {
   const { gate, refusalOfItem, itemsByIdentity, explain, toolNames } = rules;
   return {
-    ...(explain === undefined ? {} : { explain }),
+    ...(explain === undefined
+      ? {}
+      : {
+          explain,
+          withRule: (place: string, expression: string) => {
+            const changed = rules.withRule(place, expression);
+            return changed && ruleSteps(changed);
+          },
+        }),
     ...(gate === undefined
       ? {}
       : {

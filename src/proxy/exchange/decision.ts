@@ -27,11 +27,16 @@ export function decisionOf(exchange: LiveExchange, mcp: readonly McpVerdict[] = 
       ? {}
       : { caller: { ...(identity === undefined ? {} : { issuer: identity.issuer }), subject } }),
     ...(exchange.backend === undefined ? {} : { backend: exchange.backend }),
-    ...(exchange.upstreamMs === undefined
-      ? {}
-      : { upstream: { status: exchange.status, ms: exchange.upstreamMs } }),
+    ...upstreamOf(exchange),
     outcome: outcomeOf(exchange),
   };
+}
+
+function upstreamOf({ upstreamMs, targetMs, status, extra }: LiveExchange): Pick<Decision, 'upstream'> {
+  if (upstreamMs !== undefined) return { upstream: { status, ms: upstreamMs } };
+  if (targetMs === undefined) return {};
+  const target = extra?.['mcp.target'];
+  return { upstream: { ...(target === undefined ? {} : { target: String(target) }), ms: targetMs } };
 }
 
 function candidatesOf(exchange: LiveExchange): readonly RouteCandidate[] {

@@ -58,12 +58,11 @@ export function handle(exchange: LiveExchange, bind: string): void {
   const route = found === undefined ? listener.unrouted : found.route;
   exchange.rule = found?.rule;
   exchange.route = route;
-  if (
-    route.relays !== undefined &&
-    exchange.trial === undefined &&
-    route.relays.take(exchange, () => runPolicies(exchange, route))
-  )
+  if (exchange.trial !== undefined) {
+    runPolicies(exchange, (exchange.route = exchange.trial.routeFor(route)));
     return;
+  }
+  if (route.relays?.take(exchange, () => runPolicies(exchange, route)) === true) return;
   runPolicies(exchange, route);
 }
 

@@ -209,6 +209,8 @@ export interface TrialNotes extends Trial {
   step: Step<StepName> | undefined;
   /** The steps that were not evaluated, or not wholly. */
   readonly notes: Map<Step<StepName>, { readonly what: string; readonly skipped: boolean }>;
+  /** The route that judges in place of the chosen one: it may have another rule. @throws Error */
+  routeFor(chosen: CompiledRoute): CompiledRoute;
 }
 
 const oneReading: readonly string[] = [];
@@ -265,6 +267,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   backend: string | undefined;
   upstreamTick = 0;
   upstreamMs: number | undefined;
+  targetMs: number | undefined;
   error: string | undefined;
   reason: string | undefined;
   /** The policies of the route have begun to run. */

@@ -8,17 +8,22 @@ import type { LiveExchange } from './liveExchange.ts';
 const none: readonly never[] = [];
 
 /** A policy and its place in the configuration. */
-export type StepOrigin = Required<Pick<DecidedBy, 'policy' | 'place'>> & Pick<Steps, 'explain'>;
+export type StepOrigin = Required<Pick<DecidedBy, 'policy' | 'place'>> & Pick<Steps, 'explain' | 'withRule'>;
 
 /** Read only when a step has answered or refused: steps that let a request pass do not pay for it. */
 const originOfSteps = new WeakMap<Steps, StepOrigin>();
 const originOfStep = new WeakMap<object, StepOrigin>();
 
 /** Notes the policy that steps were prepared from. @returns the steps, or a view of them where two policies share them */
-export function withOrigin(steps: Steps, { policy, place }: Omit<StepOrigin, 'explain'>): Steps {
+export function withOrigin(steps: Steps, { policy, place }: Pick<StepOrigin, 'policy' | 'place'>): Steps {
   const own: Steps = originOfSteps.has(steps) ? (Object.create(steps) as Steps) : steps;
-  const { explain } = own;
-  originOfSteps.set(own, { policy, place, ...(explain && { explain: explain.bind(own) }) });
+  const { explain, withRule } = own;
+  originOfSteps.set(own, {
+    policy,
+    place,
+    ...(explain && { explain: explain.bind(own) }),
+    ...(withRule && { withRule: withRule.bind(own) }),
+  });
   return own;
 }
 

@@ -18,6 +18,7 @@ import { originOf } from '../exchange/steps.ts';
 import type { ClientEnd } from '../exchange/receivedRequest.ts';
 import type { ExchangePort } from '../exchange/liveExchange.ts';
 import { bindKey, type Snapshot } from '../snapshot/snapshot.ts';
+import { withChangedRule } from './changedRule.ts';
 import { TrialExchange } from './trialExchange.ts';
 import { TrialSide } from './trialSide.ts';
 
@@ -39,7 +40,8 @@ interface Tried {
 /**
  * Explains a request: it takes the way of every other through the snapshot, and ends where a backend would get it. No
  * host is called, no counter changes, and nothing is logged.
- * @throws Error for a request without a request line, or for a port that the configuration does not have
+ * @throws Error for a request without a request line, for a port that the configuration does not have, and for a changed
+ *   rule that the route does not have or cannot have
  */
 export async function explain(request: TrialRequest, tools: ExplainTools): Promise<Decision> {
   const tried = await tryRequest(request, tools);
@@ -141,10 +143,21 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
     mcp = await judged(exchange, limits);
   };
   const notes: NonNullable<TrialExchange['trial']>['notes'] = new Map();
+  let fault: unknown;
   exchange.trial = {
     claims: request.claims,
     step: undefined,
     notes,
+    routeFor(chosen) {
+      if (request.rule === undefined) return chosen;
+      try {
+        return withChangedRule(chosen, request.rule);
+      } catch (error) {
+        // The request ends as every other, so that nothing of it stays.
+        fault = error;
+        return chosen;
+      }
+    },
     note(what) {
       if (this.step !== undefined) notes.set(this.step, { what, skipped: false });
     },
@@ -154,6 +167,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
     exchange.fail(new GatewayError('body_too_large'));
   else handle(exchange, bind.key);
   await ended.promise;
+  if (fault !== undefined) throw fault;
   if (decision === undefined) throw new Error('the request was not explained');
   return { exchange, decision, mcp: mcp ?? [] };
 }

@@ -33,10 +33,20 @@ const Branch = ({ head, children }: { head: ReactNode; children: ReactNode }) =>
 
 type Rules = Decision['policies'][number]['rules'];
 
+const effectText = ({ effect, scopes = [] }: NonNullable<Rules>[number]): string =>
+  effect === 'scopes' ? `require the scopes ${scopes.join(' ')} if` : effect;
+
 const RuleList = ({ rules }: { rules: Rules }) =>
   rules?.map((rule) => (
     <li key={`${rule.place} ${rule.rule}`}>
-      <Verdict>{rule.value}</Verdict> <code>{rule.rule}</code>
+      <Verdict>{rule.value}</Verdict>{' '}
+      {rule.expression === undefined ? (
+        <code>{rule.rule}</code>
+      ) : (
+        <>
+          <b>{rule.rule}</b> <span className="quiet">{effectText(rule)}</span> <code>{rule.expression}</code>
+        </>
+      )}
       {Object.entries(rule.claims ?? {}).map(([name, value]) => (
         <span key={name} className="place mono">
           {name} = {value}
@@ -103,7 +113,11 @@ export function DecisionTree({ decision }: { decision: Decision }) {
           backend <b>{backend}</b>
           {upstream !== undefined && (
             <>
-              {' '}
+              {upstream.target !== undefined && (
+                <>
+                  , target <b>{upstream.target}</b>,
+                </>
+              )}{' '}
               answered {upstream.status} in {shortMs(upstream.ms)}
             </>
           )}
@@ -150,7 +164,7 @@ function Outcome({ decision: { outcome } }: { decision: Decision }) {
           <Tag tone="bad">{outcome.error}</Tag>
         </>
       )}
-      {outcome.reason !== undefined && <> {outcome.reason}</>}
+      {outcome.reason !== undefined && outcome.reason !== `rule: ${outcome.rule}` && <> {outcome.reason}</>}
       <Place path={outcome.place} />
     </li>
   );

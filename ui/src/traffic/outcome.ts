@@ -29,7 +29,12 @@ export function mcpText({ extra }: RequestRecord): string | undefined {
 
 /** Why a request ended as it did, in a line: the rule, or the error with its reason. */
 export const reasonOf = (record: RequestRecord): string =>
-  [record.decidedBy?.rule ?? record.decidedBy?.policy, record.error, record.reason]
+  [
+    record.decidedBy?.rule ?? record.decidedBy?.policy,
+    record.error,
+    // The reason of a refusal by a rule only names the rule again.
+    record.reason === `rule: ${record.decidedBy?.rule}` ? undefined : record.reason,
+  ]
     .filter((part) => part !== undefined)
     .join(' · ');
 
