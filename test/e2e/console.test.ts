@@ -561,21 +561,38 @@ test(
     await explanation.getByText('users of tools may echo').first().waitFor();
     await explanation.getByText('groups = []').first().waitFor();
 
+    const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
+    await expression.click();
+    await page.keyboard.insertText(`mcp.tool.name == "echo" && "${group}" in jwt.groups`);
+    await page
+      .getByLabel('Request', { exact: true })
+      .fill((await page.getByLabel('Request', { exact: true }).inputValue()).replace('NAME', 'echo'));
     await page.getByRole('button', { name: 'Evaluate' }).click();
     await page.getByRole('status', { name: 'Value' }).getByText('false (bool)').waitFor();
     await page.getByLabel('Claims', { exact: true }).fill(`{"sub": "alice", "groups": ["${group}"]}`);
     await page.getByRole('button', { name: 'Evaluate' }).click();
     await page.getByRole('status', { name: 'Value' }).getByText('true (bool)').waitFor();
 
+    await page.getByLabel('Claims of caller 1').fill(`{"sub": "alice", "groups": ["${group}"]}`);
+    await page.getByRole('textbox', { name: 'Tools' }).fill('echo, get-sum');
     await page.getByRole('button', { name: 'Fill the matrix' }).click();
     const matrix = page.getByRole('table', { name: 'Values for callers and tools' });
     await matrix.getByRole('row', { name: /alice.* true false$/ }).waitFor();
-    await matrix.getByRole('row', { name: /bob.* false false$/ }).waitFor();
+    await page.getByLabel('Claims of caller 1').fill('{');
+    await page.getByRole('button', { name: 'Fill the matrix' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/Claims of caller 1: /)
+      .waitFor();
 
     // An edit of a rule in use, before it is saved.
-    const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
-    const rule = page.getByLabel('Rule in use');
-    await rule.selectOption({ label: 'mcpAuthorization: allow users of tools may echo' });
+    await page.getByText('All rules in use (5)').click();
+    const rules = page.getByRole('table', { name: 'Rules and what they decide' });
+    await rules.getByRole('row', { name: /^app not eve deny .* whole requests$/ }).waitFor();
+    const rule = page.getByLabel('Rule in use', { exact: true });
+    await rule.selectOption({
+      label: 'tools · mcpAuthorization: allow users of tools may echo (lists and calls)',
+    });
     await expression.getByText('mcp.tool.name == "echo"').waitFor();
     await expression.click();
     await page.keyboard.press('Control+End');
@@ -589,8 +606,10 @@ test(
     await page.getByRole('button', { name: 'Add a caller' }).click();
     await page.getByLabel('Claims of caller 2').fill(`{"sub": "alice", "groups": ["${group}"]}`);
     await page.getByRole('button', { name: 'Fill the matrix' }).click();
-    await matrix.getByRole('row', { name: /bob.* false becomes true false becomes true$/ }).waitFor();
-    await matrix.getByRole('row', { name: /alice.* true false$/ }).waitFor();
+    // Another rule allows get-sum to everybody, so the edit changes nothing there.
+    await matrix.getByRole('row', { name: /bob.* denied becomes allowed allowed$/ }).waitFor();
+    await matrix.getByRole('row', { name: /alice.* allowed allowed$/ }).waitFor();
+    await page.getByText(/^mcpAuthorization in .*, line \d+/).waitFor();
     assert.deepEqual(await console.findings(), []);
 
     await rule.selectOption('');

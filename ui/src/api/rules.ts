@@ -1,7 +1,8 @@
 /** Explanations of requests, and values of expressions. The gateway's own compiled snapshot answers both. */
 
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { ask } from './client.ts';
-import type { CelAnswer, Decision } from './types.ts';
+import type { CelAnswer, Decision, RuleInUse } from './types.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -19,3 +20,17 @@ export const explain = (request: WrittenRequest): Promise<Decision> =>
 /** Evaluates an expression about a request. */
 export const evaluate = (expression: string, request: WrittenRequest): Promise<CelAnswer> =>
   ask<CelAnswer>('cel', { method: 'POST', body: { expression, ...request } });
+
+/** A rule in use with another expression. */
+export type ChangedRule = Pick<RuleInUse, 'place' | 'expression'>;
+
+/**
+ * The same with all rules of the route, of which one is changed for this request.
+ * @throws ApiError where the route has no such rule, or a rule cannot have the expression
+ */
+export const judge = (request: WrittenRequest, rule: ChangedRule): Promise<Decision> =>
+  ask<Decision>('why', { method: 'POST', body: { ...request, rule } });
+
+/** The rules of the configuration in use. */
+export const useRules = (): UseQueryResult<readonly RuleInUse[]> =>
+  useQuery({ queryKey: ['rules'], queryFn: () => ask<readonly RuleInUse[]>('rules') });

@@ -18,6 +18,8 @@ export type RequestRecord = AccessRecord & {
 export type Session = z.infer<typeof shapes.session>;
 export type Status = z.infer<typeof shapes.status>;
 export type RouteView = z.infer<typeof shapes.routes>[number];
+/** An authorization rule in use. */
+export type RuleInUse = z.infer<typeof shapes.rules>[number];
 export type McpSession = z.infer<typeof shapes.sessions>[number];
 export type Target = z.infer<typeof shapes.targets>[number];
 export type AuditLines = z.infer<typeof shapes.auditLines>;

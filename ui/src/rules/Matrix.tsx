@@ -1,13 +1,13 @@
 import { Button, Group, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { evaluate } from '../api/rules.ts';
-import type { CelAnswer } from '../api/types.ts';
+import { evaluate, explain, judge } from '../api/rules.ts';
+import type { Decision, RuleInUse } from '../api/types.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
 import { Tag, type Tone } from '../parts/Tag.tsx';
 import { claimsOf } from './claimsOf.ts';
-import { recentCallers } from './recentCallers.ts';
+import { recentCalls } from './recentCallers.ts';
 import { withTool } from './requestText.ts';
 
 /** A caller of the matrix. */
@@ -19,10 +19,18 @@ interface Caller {
 /** Cells of a matrix; each is a request to the gateway. */
 const mostCells = 200;
 
+/** The verdict about a call, or the value of a new expression. */
+interface Verdict {
+  readonly text: string;
+  readonly tone: Tone;
+  /** The rule, or the fault. */
+  readonly because?: string | undefined;
+}
+
 interface Cell {
-  readonly after: CelAnswer;
-  /** The value of the rule in use; absent without one, and where it is the same. */
-  readonly before?: CelAnswer;
+  readonly after: Verdict;
+  /** The verdict with the rule in use; absent without one, and where it is the same. */
+  readonly before?: Verdict;
 }
 
 interface Row {
@@ -31,23 +39,22 @@ interface Row {
 }
 
 /**
- * Shows which callers an expression would let use which tools.
- * @param props.baseline the expression in use, whose values are compared
+ * Shows which callers could use which tools: with a changed rule among all rules of its route, before it is saved, or
+ * by a new expression alone.
+ * @param props.rule the rule in use that the expression would replace
  */
-export function Matrix(props: { expression: string; baseline: string | undefined; request: string }) {
-  const { expression, baseline, request } = props;
-  const [callers, setCallers] = useState<readonly Caller[]>([
-    { id: 1, claims: '{"sub": "alice", "groups": ["mcp-users"]}' },
-    { id: 2, claims: '{"sub": "bob", "groups": []}' },
-  ]);
-  const [toolText, setToolText] = useState('echo, get-sum');
+export function Matrix(props: { expression: string; rule: RuleInUse | undefined; request: string }) {
+  const { expression, rule, request } = props;
+  const [callers, setCallers] = useState<readonly Caller[]>([{ id: 1, claims: '' }]);
+  const [toolText, setToolText] = useState('');
   const tools = [...new Set(toolText.split(',').map((name) => name.trim()))].filter((name) => name !== '');
-  const fill = useMutation({ mutationFn: () => rowsOf({ expression, baseline, request }, callers, tools) });
+  const fill = useMutation({ mutationFn: () => rowsOf({ expression, rule, request }, callers, tools) });
   const recent = useMutation({
-    mutationFn: recentCallers,
-    onSuccess: (found) => {
-      if (found.length === 0) return;
-      setCallers(found.map((claims, at) => ({ id: at + 1, claims: JSON.stringify(claims) })));
+    mutationFn: recentCalls,
+    onSuccess: ({ callers: found, tools: used }) => {
+      if (found.length > 0)
+        setCallers(found.map((claims, at) => ({ id: at + 1, claims: JSON.stringify(claims) })));
+      setToolText((text) => (text.trim() === '' ? used.join(', ') : text));
       fill.reset();
     },
   });
@@ -58,8 +65,10 @@ export function Matrix(props: { expression: string; baseline: string | undefined
   return (
     <Stack gap="xs" component="section" aria-label="Matrix">
       <p className="quiet">
-        The value of the expression for each caller and tool. The request above is a tool call.
-        {baseline !== undefined && ' A cell with two values is one that the edit changes.'}
+        {rule === undefined
+          ? 'The value of the expression for each caller and tool. Choose a rule in use to see what all rules of its route decide.'
+          : 'The verdict of all rules of the route about a call, with the edited rule. A cell with two verdicts is one that the edit changes.'}{' '}
+        The request above is the tool call.
       </p>
       {callers.map(({ id, claims }, at) => (
         <Group key={id} align="end" wrap="nowrap">
@@ -67,6 +76,7 @@ export function Matrix(props: { expression: string; baseline: string | undefined
             flex={1}
             label={`Claims of caller ${at + 1}`}
             classNames={{ input: 'mono' }}
+            placeholder="JSON. Blank: the caller has no token."
             value={claims}
             onChange={({ currentTarget }) => change(id, currentTarget.value)}
           />
@@ -82,7 +92,7 @@ export function Matrix(props: { expression: string; baseline: string | undefined
       ))}
       <TextInput
         label="Tools"
-        description="Names, separated by commas."
+        description="Names, separated by commas. Recent calls name those that clients use."
         value={toolText}
         onChange={({ currentTarget }) => {
           setToolText(currentTarget.value);
@@ -103,7 +113,9 @@ export function Matrix(props: { expression: string; baseline: string | undefined
         </Button>
         <Button
           loading={fill.isPending}
-          disabled={callers.length * tools.length > mostCells || expression.trim() === ''}
+          disabled={
+            tools.length === 0 || callers.length * tools.length > mostCells || expression.trim() === ''
+          }
           onClick={() => fill.mutate()}
         >
           Fill the matrix
@@ -113,7 +125,7 @@ export function Matrix(props: { expression: string; baseline: string | undefined
         <Note tone="warn">The matrix may have {mostCells} cells.</Note>
       )}
       {recent.error !== null && <Failure error={recent.error} doing="Reading the callers" />}
-      {recent.data?.length === 0 && (
+      {recent.data?.callers.length === 0 && (
         <p className="quiet" role="status">
           No kept request has a caller. The gateway keeps refusals, errors, and what Traffic shows.
         </p>
@@ -126,32 +138,53 @@ export function Matrix(props: { expression: string; baseline: string | undefined
 
 interface Tried {
   readonly expression: string;
-  readonly baseline: string | undefined;
+  readonly rule: RuleInUse | undefined;
   readonly request: string;
 }
 
 async function rowsOf(
-  { expression, baseline, request }: Tried,
+  tried: Tried,
   callers: readonly Caller[],
   tools: readonly string[],
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
-  for (const { claims: text } of callers) {
-    const claims = claimsOf(text);
+  for (const [at, { claims: text }] of callers.entries()) {
+    const claims = claimsOf(text, `Claims of caller ${at + 1}`);
     const cells = await Promise.all(
       tools.map(async (tool): Promise<Cell> => {
-        const call = withTool(request, tool);
+        const call = withTool(tried.request, tool);
         if (call === undefined) throw new Error('The request above must be a tool call.');
-        const written = { request: call, ...(claims === undefined ? {} : { claims }) };
-        const after = await evaluate(expression, written);
-        if (baseline === undefined || baseline === expression) return { after };
-        const before = await evaluate(baseline, written);
-        return shortValue(before) === shortValue(after) ? { after } : { before, after };
+        return await cellOf(tried, { request: call, ...(claims === undefined ? {} : { claims }) });
       }),
     );
     rows.push({ claims: text, cells });
   }
   return rows;
+}
+
+async function cellOf({ expression, rule }: Tried, call: Parameters<typeof explain>[0]): Promise<Cell> {
+  if (rule === undefined) {
+    const answer = await evaluate(expression, call);
+    if ('error' in answer) return { after: { text: 'error', tone: 'warn', because: answer.error } };
+    const { value } = answer;
+    const tone = value === true ? 'good' : value === false ? 'bad' : 'plain';
+    return { after: { text: JSON.stringify(value).slice(0, 40), tone } };
+  }
+  const before = verdictOf(await explain(call));
+  if (expression === rule.expression) return { after: before };
+  const after = verdictOf(await judge(call, { place: rule.place, expression }));
+  return before.text === after.text ? { after } : { before, after };
+}
+
+/** The end of a call: the gateway would send it on, or not. */
+function verdictOf({ outcome }: Decision): Verdict {
+  const because = [outcome.policy, outcome.rule ?? outcome.reason]
+    .filter((part) => part !== undefined)
+    .join(': ');
+  if (outcome.kind === 'forwarded') return { text: 'allowed', tone: 'good' };
+  if (outcome.kind === 'refused') return { text: 'denied', tone: 'bad', because };
+  // A counter or a service would decide about a call that the rules allow.
+  return { text: outcome.kind, tone: 'warn', because };
 }
 
 const Cells = ({ rows, tools }: { rows: readonly Row[]; tools: readonly string[] }) => (
@@ -171,17 +204,17 @@ const Cells = ({ rows, tools }: { rows: readonly Row[]; tools: readonly string[]
         {rows.map(({ claims, cells }, nth) => (
           // eslint-disable-next-line react/no-array-index-key -- two callers may have the same claims
           <tr key={nth}>
-            <th scope="row" className="mono">
-              {claims}
+            <th scope="row" className="mono claims">
+              {claims.trim() === '' ? 'no token' : claims}
             </th>
             {cells.map(({ before, after }, at) => (
               <td key={tools[at]}>
                 {before !== undefined && (
                   <>
-                    <Shown answer={before} /> <span className="quiet">becomes</span>{' '}
+                    <Shown verdict={before} /> <span className="quiet">becomes</span>{' '}
                   </>
                 )}
-                <Shown answer={after} />
+                <Shown verdict={after} />
               </td>
             ))}
           </tr>
@@ -191,16 +224,8 @@ const Cells = ({ rows, tools }: { rows: readonly Row[]; tools: readonly string[]
   </div>
 );
 
-const Shown = ({ answer }: { answer: CelAnswer }) => (
-  <span title={'error' in answer ? answer.error : undefined}>
-    <Tag tone={toneOf(answer)}>{shortValue(answer)}</Tag>
+const Shown = ({ verdict: { text, tone, because } }: { verdict: Verdict }) => (
+  <span title={because}>
+    <Tag tone={tone}>{text}</Tag>
   </span>
 );
-
-const shortValue = (answer: CelAnswer): string =>
-  'error' in answer ? 'error' : JSON.stringify(answer.value).slice(0, 40);
-
-function toneOf(answer: CelAnswer): Tone {
-  if ('error' in answer) return 'warn';
-  return answer.value === true ? 'good' : answer.value === false ? 'bad' : 'plain';
-}

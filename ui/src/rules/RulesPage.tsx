@@ -1,10 +1,10 @@
 import { Button, Group, NativeSelect, Stack, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
-import { useConfigText } from '../api/configuration.ts';
+import { useLocation } from 'wouter';
 import { useRoutes } from '../api/queries.ts';
-import { evaluate, explain, type WrittenRequest } from '../api/rules.ts';
-import type { CelAnswer, RouteView } from '../api/types.ts';
+import { evaluate, explain, useRules, type WrittenRequest } from '../api/rules.ts';
+import type { CelAnswer, RouteView, RuleInUse } from '../api/types.ts';
 import { Editor } from '../editor/Editor.tsx';
 import { Failure } from '../parts/Failure.tsx';
 import { Loaded } from '../parts/Loaded.tsx';
@@ -15,7 +15,8 @@ import { cel } from './celLanguage.ts';
 import { claimsOf } from './claimsOf.ts';
 import { Matrix } from './Matrix.tsx';
 import { exampleFor } from './requestText.ts';
-import { rulesInUse, type RuleInUse } from './rulesInUse.ts';
+import { RuleList } from './RuleList.tsx';
+import { labelOf } from './ruleTexts.ts';
 
 /** Explains a request, and evaluates expressions about it. */
 export const RulesPage = () => (
@@ -40,12 +41,16 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
   const [request, setRequest] = useState(
     () => handedRequest() ?? exampleFor(routes.find(({ kind }) => kind === 'mcp') ?? routes[0]),
   );
+  /** The route whose request stands in the field. */
+  const [route, setRoute] = useState(() =>
+    handedRequest() === undefined ? (routes.find(({ kind }) => kind === 'mcp') ?? routes[0])?.id : undefined,
+  );
   const [claims, setClaims] = useState('');
-  const [expression, setExpression] = useState('mcp.tool.name == "echo" && "mcp-users" in jwt.groups');
+  const [expression, setExpression] = useState('');
   const [baseline, setBaseline] = useState<RuleInUse>();
   const language = useMemo(() => cel(), []);
   const written = (): WrittenRequest => {
-    const given = claimsOf(claims);
+    const given = claimsOf(claims, 'Claims');
     return { request, ...(given === undefined ? {} : { claims: given }) };
   };
   const why = useMutation({ mutationFn: async () => await explain(written()) });
@@ -72,7 +77,7 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
           minRows={7}
           maxRows={16}
           miw={280}
-          placeholder='{"sub": "alice", "groups": ["mcp-users"]}'
+          placeholder='{"sub": …}'
           value={claims}
           onChange={({ currentTarget }) => setClaims(currentTarget.value)}
         />
@@ -95,7 +100,14 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
         chosen={baseline}
         onChoose={(rule) => {
           setBaseline(rule);
-          if (rule !== undefined) setExpression(rule.expression);
+          if (rule === undefined) return;
+          setExpression(rule.expression);
+          const owner = routes.find(({ id }) => id === rule.route?.id);
+          // The matrix judges calls of the route of the rule.
+          if (owner !== undefined && owner.id !== route) {
+            setRoute(owner.id);
+            setRequest(exampleFor(owner));
+          }
         }}
       />
       <Editor
@@ -106,19 +118,25 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
         height="7rem"
       />
       <Group>
-        <Button loading={value.isPending} onClick={() => value.mutate()}>
+        <Button loading={value.isPending} disabled={expression.trim() === ''} onClick={() => value.mutate()}>
           Evaluate
         </Button>
       </Group>
+      {baseline !== undefined && baseline.expression !== expression && (
+        <TakeOver rule={baseline} expression={expression} />
+      )}
       {value.error !== null && <Failure error={value.error} doing="Evaluating the expression" />}
       {value.data !== undefined && <Value answer={value.data} />}
       <Title order={2} size="h4">
         Callers and tools
       </Title>
-      <Matrix expression={expression} baseline={baseline?.expression} request={request} />
+      <Matrix expression={expression} rule={baseline} request={request} />
     </>
   );
 }
+
+const idOf = ({ bind, listener, route, place }: RuleInUse): string =>
+  [bind, listener, route?.id ?? '', place].join(' ');
 
 /** Chooses a rule of the configuration: the matrix compares its edit with it. */
 function RuleChooser(props: {
@@ -126,20 +144,42 @@ function RuleChooser(props: {
   onChoose: (rule: RuleInUse | undefined) => void;
 }) {
   const { chosen, onChoose } = props;
-  const config = useConfigText();
-  const rules = useMemo(() => rulesInUse(config.data?.effective), [config.data]);
+  const rules = useRules().data ?? [];
   return (
-    <NativeSelect
-      label="Rule in use"
-      description="Edit its expression below, and see in the matrix what the edit changes."
-      maw={560}
-      value={chosen?.id ?? ''}
-      data={[
-        { value: '', label: 'none: a new expression' },
-        ...rules.map(({ id, label }) => ({ value: id, label })),
-      ]}
-      onChange={({ currentTarget }) => onChoose(rules.find(({ id }) => id === currentTarget.value))}
-    />
+    <>
+      <NativeSelect
+        label="Rule in use"
+        description="Edit its expression below, and see in the matrix what the edit changes."
+        maw={720}
+        value={chosen === undefined ? '' : idOf(chosen)}
+        data={[
+          { value: '', label: 'none: a new expression' },
+          ...rules.map((rule) => ({ value: idOf(rule), label: labelOf(rule) })),
+        ]}
+        onChange={({ currentTarget }) => onChoose(rules.find((rule) => idOf(rule) === currentTarget.value))}
+      />
+      <RuleList rules={rules} />
+    </>
+  );
+}
+
+/** Copies an edited expression, and names the place where it belongs. */
+function TakeOver({ rule, expression }: { rule: RuleInUse; expression: string }) {
+  const [, navigate] = useLocation();
+  const copy = useMutation({ mutationFn: () => navigator.clipboard.writeText(expression) });
+  return (
+    <Group gap="xs">
+      <Button
+        variant="default"
+        onClick={() => copy.mutate(undefined, { onSuccess: () => navigate('/configuration') })}
+      >
+        Copy and edit in Configuration
+      </Button>
+      <span className="quiet wrap">
+        {rule.policy} in {rule.file}, line {rule.line}: <span className="mono">{rule.place}</span>
+      </span>
+      {copy.error !== null && <Failure error={copy.error} doing="Copying the expression" />}
+    </Group>
   );
 }
 

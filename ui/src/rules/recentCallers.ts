@@ -9,8 +9,16 @@ import type { Decision, RequestRecord } from '../api/types.ts';
 const readMs = 1_000;
 const mostCallers = 20;
 
-/** Reads the callers of the requests that the gateway keeps, the latest first. @throws ApiError */
-export async function recentCallers(): Promise<readonly Claims[]> {
+/** The callers of recent requests, and the tools that they named; the latest first. */
+export interface RecentCalls {
+  readonly callers: readonly Claims[];
+  readonly tools: readonly string[];
+}
+
+const mostTools = 10;
+
+/** Reads the requests that the gateway keeps. @throws ApiError */
+export async function recentCalls(): Promise<RecentCalls> {
   const enough = AbortSignal.timeout(readMs);
   const records: RequestRecord[] = [];
   const response = await openAnswer('requests', undefined, enough);
@@ -25,7 +33,8 @@ export async function recentCallers(): Promise<readonly Claims[]> {
   } catch (error) {
     if (!enough.aborted) throw error;
   }
-  return callersOf(records);
+  const tools = records.toReversed().flatMap(({ extra }) => extra?.['mcp.tool'] ?? []);
+  return { callers: callersOf(records), tools: [...new Set(tools.map(String))].slice(0, mostTools) };
 }
 
 /**

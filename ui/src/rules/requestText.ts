@@ -17,7 +17,7 @@ export function exampleFor(route: RouteView | undefined): string {
   if (route === undefined) return 'GET / HTTP/1.1\nHost: localhost\n';
   const host = `${route.hostnames[0] ?? 'localhost'}${route.port === null ? '' : `:${route.port}`}`;
   const path = route.path ?? '/';
-  return route.kind === 'mcp' ? toolCall(host, path, 'echo') : `GET ${path} HTTP/1.1\nHost: ${host}\n`;
+  return route.kind === 'mcp' ? toolCall(host, path, 'NAME') : `GET ${path} HTTP/1.1\nHost: ${host}\n`;
 }
 
 /** A recorded request; values of arguments are never recorded, so a tool call has none. */

@@ -2,53 +2,39 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestRecord } from '../api/types.ts';
 import { callersOf } from './recentCallers.ts';
-import { rulesInUse } from './rulesInUse.ts';
+import { claimsOf } from './claimsOf.ts';
+import { labelOf } from './ruleTexts.ts';
 
-test('the rules of the model have their places', () => {
-  const policy = (name: string, settings: object) => ({
-    name,
-    settings,
-    place: { path: `routes[0].policies.${name}` },
-  });
-  const rule = { effect: 'allow', expression: 'a == 1', name: 'one' };
-  const model = {
-    binds: [
-      {
-        listeners: [
-          {
-            routes: [
-              {
-                name: 'tools',
-                place: { path: 'routes[0]' },
-                policies: [
-                  policy('mcpAuthorization', { rules: [rule, { effect: 'deny', expression: 'b' }] }),
-                  policy('mcpAuthentication', { authorization: { rules: [rule] } }),
-                ],
-              },
-            ],
-          },
-        ],
-      },
-    ],
+test('the label of a rule names its route, its effect and what it decides', () => {
+  const rule = {
+    bind: '0#0',
+    listener: 'public',
+    route: { id: '0#0/public/tools', name: 'tools' },
+    policy: 'mcpAuthorization',
+    place: 'routes[0].policies.mcpAuthorization.rules[0]',
+    file: 'config.yaml',
+    line: 3,
+    name: 'one',
+    effect: 'deny' as const,
+    expression: 'mcp.tool.arguments.a == 1',
+    decides: 'calls' as const,
+    reads: ['mcp.tool.arguments'],
+    scopes: [],
   };
-  assert.deepEqual(rulesInUse(model), [
-    {
-      id: 'routes[0].policies.mcpAuthorization.rules[0]',
-      label: 'mcpAuthorization: allow one',
-      expression: 'a == 1',
-    },
-    {
-      id: 'routes[0].policies.mcpAuthorization.rules[1]',
-      label: 'mcpAuthorization: deny b',
-      expression: 'b',
-    },
-    {
-      id: 'routes[0].policies.mcpAuthentication.authorization.rules[0]',
-      label: 'mcpAuthentication: allow one',
-      expression: 'a == 1',
-    },
-  ]);
-  assert.deepEqual(rulesInUse(null), []);
+  assert.equal(labelOf(rule), 'tools · mcpAuthorization: deny one (only calls, by mcp.tool.arguments)');
+  const { route: _, name: __, ...unnamed } = rule;
+  const scopes = { ...unnamed, effect: 'scopes' as const, scopes: ['write'], expression: 'true', reads: [] };
+  assert.equal(
+    labelOf(scopes),
+    'listener public · mcpAuthorization: require scopes write if true (only calls)',
+  );
+});
+
+test('claims that are no JSON object are refused with the name of their field', () => {
+  assert.deepEqual(claimsOf('{"sub": "a"}', 'Claims'), { sub: 'a' });
+  assert.equal(claimsOf(' ', 'Claims'), undefined);
+  assert.throws(() => claimsOf('{', 'Claims of caller 2'), /^Error: Claims of caller 2: /);
+  assert.throws(() => claimsOf('[]', 'Claims'), /^Error: Claims: expected a JSON object/);
 });
 
 test('callers of records have the claims that rules read, and the latest comes first', () => {
