@@ -62,7 +62,6 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
   },
   Playground: async (page, { tokens }) => {
     await page.getByLabel('Token').fill(tokens.alice);
-    await page.getByText('Decoded token', { exact: true }).click();
     await page.getByRole('button', { name: 'Open a session' }).click();
     await page.getByLabel('Choose a tool').selectOption('echo');
     await page.getByRole('textbox', { name: 'message' }).fill('hello');
@@ -71,13 +70,15 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
   },
   Rules: async (page) => {
     await page
-      .getByLabel('Rule in use')
-      .selectOption({ label: 'mcpAuthorization: allow users of tools may echo' });
+      .getByLabel('Rule in use', { exact: true })
+      .selectOption({ label: 'tools · mcpAuthorization: allow users of tools may echo (lists and calls)' });
     const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
     await expression.getByText('mcp.tool.name == "echo"').waitFor();
     await expression.click();
     await page.keyboard.press('Control+End');
     await page.keyboard.type(' || jwt.sub == "bob"');
+    await page.getByLabel('Claims of caller 1').fill('{"sub": "bob", "groups": []}');
+    await page.getByRole('textbox', { name: 'Tools' }).fill('echo, get-sum');
     await page.getByRole('button', { name: 'Fill the matrix' }).click();
     await page.getByRole('table', { name: 'Values for callers and tools' }).scrollIntoViewIfNeeded();
   },

@@ -368,6 +368,8 @@ test(
     await token.fill('no.token.at-all');
     await page.getByRole('button', { name: 'Open a session' }).click();
     await page.getByRole('alert').getByText('The gateway answered 401').waitFor();
+    await page.getByText('The route demands a valid token.').waitFor();
+    await page.getByRole('button', { name: 'Begin the login' }).waitFor();
 
     await token.fill(stage.tokens.alice);
     await page.getByRole('button', { name: 'Open a session' }).click();
@@ -394,10 +396,31 @@ test(
     await page.getByRole('tab', { name: 'Prompts' }).click();
     await page.getByLabel('Choose a prompt').selectOption('simple-prompt');
     await page.getByRole('button', { name: 'Get simple-prompt' }).click();
-    await page.getByRole('list', { name: 'Result as JSON' }).getByText('messages').waitFor();
+    await page.getByRole('tabpanel', { name: 'Prompts' }).locator('pre').first().waitFor();
     await page.getByRole('tab', { name: 'Resources' }).click();
     await page.getByRole('button', { name: /^Read / }).click();
-    await page.getByRole('tabpanel', { name: 'Resources' }).getByText('contents').waitFor();
+    await page.getByRole('tabpanel', { name: 'Resources' }).locator('pre').first().waitFor();
+    const resources = page.getByLabel('Choose a resource');
+    await resources.selectOption('demo://resource/dynamic/text/{resourceId}');
+    await page.getByRole('textbox', { name: 'resourceId' }).fill('1');
+    await page.getByRole('button', { name: /^Read demo/ }).click();
+    await page
+      .getByText(/^demo:\/\/resource\/dynamic\/text\/1 · /)
+      .first()
+      .waitFor();
+    await page.getByRole('tab', { name: 'Tools' }).click();
+    const longRunning = 'trigger-long-running-operation';
+    await tools.selectOption(longRunning);
+    await page.getByRole('textbox', { name: 'duration' }).fill('60');
+    await page.getByRole('textbox', { name: 'steps' }).fill('120');
+    await page.getByRole('button', { name: `Call ${longRunning}` }).click();
+    await page.getByText(/[1-9]\d* of 120/).waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('alert').getByText('You cancelled the request.').waitFor();
+    await page
+      .getByRole('region', { name: 'Protocol' })
+      .getByText(/sent notifications\/cancelled$/)
+      .waitFor();
 
     // The rules hide the tool from a user of no group.
     await token.fill(stage.tokens.bob);
@@ -408,6 +431,10 @@ test(
     await page.getByLabel('Headers').fill('x-who: eve');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('region', { name: 'Answer' }).getByText('403', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Why' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Why' });
+    await drawer.getByText('request.headers["x-who"] == "eve"').waitFor();
+    await drawer.getByRole('button', { name: 'Close' }).click();
     assert.deepEqual(await console.findings(), []);
     await open('Traffic');
     await page.getByRole('row', { name: /denied 403.*not eve/ }).waitFor();

@@ -10,6 +10,7 @@ export const contentSecurityPolicy = (nonce: string): string =>
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data:",
+    'media-src data:',
     "font-src 'self'",
     "connect-src 'self'",
     // Answers of tools are shown in frames without scripts, by srcdoc.

@@ -1,3 +1,4 @@
+import { errorOf } from '../../errorText.ts';
 import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
 import { Head, parseAuthority, parseRequest, readTarget, refusal, COMPLETE } from '../../http/index.ts';
 import { judgeMessages, namedItem, type McpVerdict } from '../../mcp/index.ts';
@@ -143,7 +144,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
     mcp = await judged(exchange, limits);
   };
   const notes: NonNullable<TrialExchange['trial']>['notes'] = new Map();
-  let fault: unknown;
+  let fault: Error | undefined;
   exchange.trial = {
     claims: request.claims,
     step: undefined,
@@ -154,7 +155,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
         return withChangedRule(chosen, request.rule);
       } catch (error) {
         // The request ends as every other, so that nothing of it stays.
-        fault = error;
+        fault = errorOf(error);
         return chosen;
       }
     },

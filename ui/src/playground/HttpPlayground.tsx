@@ -7,6 +7,8 @@ import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
 import { Tag } from '../parts/Tag.tsx';
 import { TokenFields } from './login/TokenFields.tsx';
+import { recentRecords } from '../rules/recentCallers.ts';
+import { WhyDrawer } from '../traffic/WhyDrawer.tsx';
 import { handedReplay } from './replay.ts';
 import { shortMs } from '../parts/time.ts';
 
@@ -95,6 +97,7 @@ const Answer = ({ answer }: { answer: GivenAnswer }) => (
     <span className="quiet">
       after {shortMs(answer.ms)}, request id {answer.requestId}
     </span>
+    {answer.status >= 400 && <WhyButton key={answer.requestId} requestId={answer.requestId} />}
     {answer.truncated && <Note tone="warn">The response was too long, or did not end in time.</Note>}
     <pre className="lines" tabIndex={0} aria-label="Headers and body of the answer">
       {Object.entries(answer.headers)
@@ -104,6 +107,27 @@ const Answer = ({ answer }: { answer: GivenAnswer }) => (
     </pre>
   </section>
 );
+
+/** Opens the decision about a refused request. */
+function WhyButton({ requestId }: { requestId: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const found = useMutation({
+    mutationFn: async () =>
+      (await recentRecords()).findLast((record) => record.requestId === requestId) ?? null,
+    onSuccess: () => setOpen(true),
+  });
+  return (
+    <>
+      {' '}
+      <Button size="compact-xs" variant="default" loading={found.isPending} onClick={() => found.mutate()}>
+        Why
+      </Button>
+      {found.error !== null && <Failure error={found.error} doing="Reading the record" />}
+      {found.data === null && <p role="status">The gateway does not keep a record of this request.</p>}
+      <WhyDrawer record={isOpen ? (found.data ?? undefined) : undefined} onClose={() => setOpen(false)} />
+    </>
+  );
+}
 
 /** @throws Error for a line that is no header */
 function headersOf(text: string): Readonly<Record<string, string>> {

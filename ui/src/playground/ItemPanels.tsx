@@ -1,22 +1,33 @@
-import { Button, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useRef, useState, type ReactNode } from 'react';
 import { Failure } from '../parts/Failure.tsx';
 import { Loaded } from '../parts/Loaded.tsx';
 import { ArgumentForm } from './ArgumentForm.tsx';
 import { argumentsOf, textsFor, type FormValues } from './arguments.ts';
-import type { McpSession } from './mcpSession.ts';
-import type { InputSchema, Prompt, Resource, Tool } from './mcpTypes.ts';
+import type { McpSession, Progress, Watch } from './mcpSession.ts';
+import {
+  McpError,
+  type InputSchema,
+  type Prompt,
+  type Resource,
+  type ResourceTemplate,
+  type Tool,
+} from './mcpTypes.ts';
 import type { Replay } from './replay.ts';
 import { ResultView } from './ResultView.tsx';
+import { Tag } from '../parts/Tag.tsx';
+import { expand, schemaOfTemplate } from './uriTemplate.ts';
 
 /** An item that can be chosen, in the form that all kinds share. */
 interface Item {
   readonly name: string;
   readonly description: string | undefined;
+  /** The title, and what the server says of its effects. */
+  readonly about?: readonly string[];
   readonly schema: InputSchema;
   /** Sends the request of the item. */
-  readonly use: (args: Record<string, unknown>) => Promise<unknown>;
+  readonly use: (args: Record<string, unknown>, watch: Watch) => Promise<unknown>;
 }
 
 interface Kind {
@@ -27,6 +38,7 @@ interface Kind {
     session: McpSession,
     name: string,
     args: Record<string, unknown>,
+    watch: Watch,
   ) => Promise<unknown>;
   readonly items: (session: McpSession) => Promise<readonly Item[]>;
 }
@@ -38,40 +50,67 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
   Tools: {
     noun: 'tool',
     verb: 'Call',
-    useUnlisted: (session, name, args) => session.request('tools/call', { name, arguments: args }),
+    useUnlisted: (session, name, args, watch) =>
+      session.request('tools/call', { name, arguments: args }, watch),
     items: async (session) =>
-      (await session.list<Tool>('tools/list', 'tools')).map(({ name, description, inputSchema }) => ({
-        name,
-        description,
-        schema: inputSchema,
-        use: (args) => session.request('tools/call', { name, arguments: args }),
+      (await session.list<Tool>('tools/list', 'tools')).map((tool) => ({
+        name: tool.name,
+        description: tool.description,
+        about: aboutTool(tool),
+        schema: tool.inputSchema,
+        use: (args, watch) => session.request('tools/call', { name: tool.name, arguments: args }, watch),
       })),
   },
   Prompts: {
     noun: 'prompt',
     verb: 'Get',
-    useUnlisted: (session, name, args) => session.request('prompts/get', { name, arguments: args }),
+    useUnlisted: (session, name, args, watch) =>
+      session.request('prompts/get', { name, arguments: args }, watch),
     items: async (session) =>
       (await session.list<Prompt>('prompts/list', 'prompts')).map((prompt) => ({
         name: prompt.name,
         description: prompt.description,
         schema: schemaOf(prompt),
-        use: (args) => session.request('prompts/get', { name: prompt.name, arguments: args }),
+        use: (args, watch) => session.request('prompts/get', { name: prompt.name, arguments: args }, watch),
       })),
   },
   Resources: {
     noun: 'resource',
     verb: 'Read',
-    useUnlisted: (session, uri) => session.request('resources/read', { uri }),
-    items: async (session) =>
-      (await session.list<Resource>('resources/list', 'resources')).map(({ uri, name, description }) => ({
+    useUnlisted: (session, uri, _, watch) => session.request('resources/read', { uri }, watch),
+    items: async (session) => [
+      ...(await session.list<Resource>('resources/list', 'resources')).map(({ uri, name, description }) => ({
         name: uri,
         description: description ?? name,
         schema: {},
-        use: () => session.request('resources/read', { uri }),
+        use: (_: object, watch: Watch) => session.request('resources/read', { uri }, watch),
       })),
+      ...(await templatesOf(session)).map(({ uriTemplate, name, description }) => ({
+        name: uriTemplate,
+        description: description ?? name,
+        schema: schemaOfTemplate(uriTemplate),
+        use: (args: Readonly<Record<string, unknown>>, watch: Watch) =>
+          session.request('resources/read', { uri: expand(uriTemplate, args) }, watch),
+      })),
+    ],
   },
 };
+
+/** A server with resources may have no templates, and refuse the method. */
+async function templatesOf(session: McpSession): Promise<readonly ResourceTemplate[]> {
+  try {
+    return await session.list<ResourceTemplate>('resources/templates/list', 'resourceTemplates');
+  } catch (error) {
+    if (error instanceof McpError) return [];
+    throw error;
+  }
+}
+
+/** The title of a tool, and its hints: nobody checks them. */
+const aboutTool = ({ title, annotations = {} }: Tool): readonly string[] => [
+  ...(title === undefined ? [] : [title]),
+  ...Object.entries(annotations).map(([name, value]) => `${name}: ${String(value)}`),
+];
 
 const schemaOf = ({ arguments: all = [] }: Prompt): InputSchema => ({
   required: all.filter(({ required }) => required === true).map(({ name }) => name),
@@ -151,7 +190,20 @@ function ListedForm({ item, kind, replay }: { item: Item; kind: Kind; replay: Re
     replay?.hasValues === true ? textsFor(item.schema, replay.arguments ?? {}) : {},
   );
   return (
-    <UseForm kind={kind} name={item.name} use={async () => await item.use(argumentsOf(item.schema, values))}>
+    <UseForm
+      kind={kind}
+      name={item.name}
+      use={async (watch) => await item.use(argumentsOf(item.schema, values), watch)}
+    >
+      {item.about !== undefined && item.about.length > 0 && (
+        <Group gap="xs">
+          {item.about.map((text) => (
+            <Tag key={text} tone="plain">
+              {text}
+            </Tag>
+          ))}
+        </Group>
+      )}
       {item.description !== undefined && <p className="quiet wrap">{item.description}</p>}
       <ArgumentForm schema={item.schema} values={values} onChange={setValues} />
     </UseForm>
@@ -164,7 +216,11 @@ function UnlistedForm(props: { session: McpSession; kind: Kind; replay: Replay |
   const [name, setName] = useState(replay?.item?.name ?? '');
   const [text, setText] = useState(() => JSON.stringify(replay?.arguments ?? {}, null, 2));
   return (
-    <UseForm kind={kind} name={name} use={async () => await kind.useUnlisted(session, name, objectIn(text))}>
+    <UseForm
+      kind={kind}
+      name={name}
+      use={async (watch) => await kind.useUnlisted(session, name, objectIn(text), watch)}
+    >
       <TextInput
         label={`Name of the ${kind.noun}`}
         required
@@ -192,9 +248,23 @@ function objectIn(text: string): Record<string, unknown> {
 }
 
 /** A form with its button, and the result of the request. */
-function UseForm(props: { kind: Kind; name: string; use: () => Promise<unknown>; children: ReactNode }) {
+function UseForm(props: {
+  kind: Kind;
+  name: string;
+  use: (watch: Watch) => Promise<unknown>;
+  children: ReactNode;
+}) {
   const { kind, name, children } = props;
-  const use = useMutation({ mutationFn: props.use });
+  const [progress, setProgress] = useState<Progress>();
+  const running = useRef<AbortController>(undefined);
+  const use = useMutation({
+    mutationFn: async () => {
+      const controller = new AbortController();
+      running.current = controller;
+      setProgress(undefined);
+      return await props.use({ signal: controller.signal, onProgress: setProgress });
+    },
+  });
   return (
     <form
       onSubmit={(event) => {
@@ -204,14 +274,28 @@ function UseForm(props: { kind: Kind; name: string; use: () => Promise<unknown>;
     >
       <Stack gap="sm">
         {children}
-        <div>
+        <Group>
           <Button type="submit" loading={use.isPending}>
             {kind.verb} {name}
           </Button>
-        </div>
+          {use.isPending && (
+            <Button variant="default" onClick={() => running.current?.abort()}>
+              Cancel
+            </Button>
+          )}
+        </Group>
+        {use.isPending && progress !== undefined && <ProgressLine progress={progress} />}
         {use.error !== null && <Failure error={use.error} doing={`The ${kind.noun}`} />}
         {use.isSuccess && <ResultView result={use.data} />}
       </Stack>
     </form>
   );
 }
+
+const ProgressLine = ({ progress: { progress, total, message } }: { progress: Progress }) => (
+  <p role="status">
+    <progress aria-label="Progress" value={progress} {...(total !== undefined && { max: total })} />{' '}
+    {total === undefined ? progress : `${progress} of ${total}`}
+    {message !== undefined && `: ${message}`}
+  </p>
+);

@@ -8,6 +8,7 @@ import { Note } from '../parts/Note.tsx';
 import { ItemPanel, itemsKey, kinds, type KindName } from './ItemPanels.tsx';
 import { TokenFields } from './login/TokenFields.tsx';
 import { McpSession, type SessionState } from './mcpSession.ts';
+import { McpError } from './mcpTypes.ts';
 import { Protocol } from './Protocol.tsx';
 import { QuestionForm } from './QuestionForm.tsx';
 import { handedReplay, type Replay } from './replay.ts';
@@ -52,7 +53,15 @@ export function McpPlayground({ route }: { route: RouteView }) {
   return (
     <Stack gap="sm">
       {replay?.item !== undefined && <ReplayNote replay={replay} />}
-      {route.authentication !== null && <TokenFields route={route} token={token} onToken={setToken} />}
+      {route.authentication !== null && (
+        <TokenFields
+          route={route}
+          token={token}
+          onToken={setToken}
+          isUsed={opened !== undefined}
+          needsLogin={open.error instanceof McpError && open.error.status === 401}
+        />
+      )}
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -5,6 +5,7 @@ import { MessageReader } from './messageReader.ts';
 import type { Message } from './mcpTypes.ts';
 import { Questions, Refused, textsOf } from './questions.ts';
 import { headerValue, repeatedHeaders } from './revisions.ts';
+import { expand, schemaOfTemplate } from './uriTemplate.ts';
 
 /** Reads a body that arrives in pieces of a few characters. */
 function messagesOf(type: string, body: string): { messages: Message[]; text: string } {
@@ -121,4 +122,16 @@ test('the texts of a request for sampling come in their order', () => {
     { role: 'user', text: 'hello' },
     { role: 'user', text: 'a\n{"type":"image","data":"x"}' },
   ]);
+});
+
+test('a template of URIs has a field for each variable, and takes their values', () => {
+  const template = 'file:///{dir}/{+path}{?line,column}';
+  assert.deepEqual(Object.keys(schemaOfTemplate(template).properties ?? {}), [
+    'dir',
+    'path',
+    'line',
+    'column',
+  ]);
+  assert.equal(expand(template, { dir: 'a b', path: 'c/d', line: '3' }), 'file:///a%20b/c/d?line=3');
+  assert.equal(expand(template, {}), 'file:////');
 });

@@ -45,6 +45,18 @@ export interface SessionOptions {
   readonly onItems: () => void;
 }
 
+export interface Progress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** Somebody who follows a request and may cancel it. */
+export interface Watch {
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+}
+
 interface Answered {
   readonly head: Head;
   readonly messages: readonly Message[];
@@ -58,6 +70,8 @@ export class McpSession {
   private readonly questions = new Questions(() => this.changed());
   /** Questions of the server that it may withdraw, by its ids. */
   private readonly asked = new Map<unknown, AbortController>();
+  /** Requests whose progress somebody sees, by their id. */
+  private readonly watched = new Map<number, Watch>();
   private readonly schemas = new Map<string, InputSchema>();
   private entries: readonly Entry[] = [];
   private session: string | undefined;
@@ -115,10 +129,10 @@ export class McpSession {
    * Sends a request and waits for its result. A person answers the questions that the server asks meanwhile.
    * @throws McpError for a refusal or an error; Refused where the person refuses; ApiError where the admin API refused
    */
-  async request(method: string, params: object): Promise<Readonly<Record<string, unknown>>> {
+  async request(method: string, params: object, watch?: Watch): Promise<Readonly<Record<string, unknown>>> {
     let answers: object = {};
     for (let round = 0; round < mostRounds; round += 1) {
-      const result = await this.exchange(method, { ...params, ...answers });
+      const result = await this.exchange(method, { ...params, ...answers }, watch);
       if (result['resultType'] !== 'input_required') return result;
       answers = {
         inputResponses: await this.answersTo(result['inputRequests']),
@@ -133,19 +147,48 @@ export class McpSession {
   }
 
   /** Sends a request once. */
-  private async exchange(method: string, params: object): Promise<Readonly<Record<string, unknown>>> {
+  private async exchange(
+    method: string,
+    params: object,
+    watch?: Watch,
+  ): Promise<Readonly<Record<string, unknown>>> {
     this.lastId += 1;
     const id = this.lastId;
-    const { head, messages, text } = await this.post({
-      jsonrpc: '2.0',
-      id,
-      method,
-      params: this.isModern ? withMeta(params) : params,
-    });
+    const asked = watch === undefined ? params : { ...params, _meta: { progressToken: id } };
+    if (watch !== undefined) this.watched.set(id, watch);
+    const cancel = (): void => void this.cancel(id);
+    watch?.signal.addEventListener('abort', cancel);
+    try {
+      const message = {
+        jsonrpc: '2.0',
+        id,
+        method,
+        params: this.isModern ? withMeta(asked) : asked,
+      } as const;
+      return this.resultIn(await this.post(message, watch?.signal), id);
+    } catch (error) {
+      if (watch?.signal.aborted === true) throw new McpError('You cancelled the request.');
+      throw error;
+    } finally {
+      watch?.signal.removeEventListener('abort', cancel);
+      this.watched.delete(id);
+    }
+  }
+
+  /** Tells the server that nobody waits any more (2025-11-25); the end of the request says so in 2026-07-28. */
+  private async cancel(requestId: number): Promise<void> {
+    this.questions.withdraw();
+    if (this.isModern) return;
+    const params = { requestId, reason: 'the user cancelled the request' };
+    await this.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch(() => undefined);
+  }
+
+  private resultIn({ head, messages, text }: Answered, id: number): Readonly<Record<string, unknown>> {
     this.session = headerOf(head, 'mcp-session-id') ?? this.session;
     const message = messages.find((each) => each.id === id && each.method === undefined);
     if (message?.error !== undefined) throw new McpError(`${message.error.code}: ${message.error.message}`);
-    if (head.status >= 400) throw new McpError(`The gateway answered ${head.status}: ${text.trim()}`);
+    if (head.status >= 400)
+      throw new McpError(`The gateway answered ${head.status}: ${text.trim()}`, head.status);
     if (message === undefined) throw new McpError('The answer has no response to the request.');
     return message.result ?? {};
   }
@@ -163,10 +206,10 @@ export class McpSession {
     return Object.fromEntries(answers);
   }
 
-  private async post(message: Outgoing): Promise<Answered> {
+  private async post(message: Outgoing, signal?: AbortSignal): Promise<Answered> {
     const { route, path } = this.options;
     this.note('sent', message.method ?? 'response', JSON.stringify(message, null, 2));
-    return await this.receive(route, {
+    const request = {
       method: 'POST',
       path,
       headers: {
@@ -177,7 +220,8 @@ export class McpSession {
       },
       body: JSON.stringify(message),
       timeoutMs,
-    });
+    };
+    return await this.receive(route, request, signal);
   }
 
   /** Follows the messages that the server sends on its own (2025-11-25). Never rejects. */
@@ -228,8 +272,18 @@ export class McpSession {
     this.note('received', title, JSON.stringify(message, null, 2));
     if (method === undefined) return;
     if (id !== undefined) void this.answer(id, { method, params });
+    else if (method === 'notifications/progress') this.progressed(params);
     else if (method === 'notifications/cancelled') this.asked.get(params['requestId'])?.abort();
     else if (method.endsWith('/list_changed')) this.options.onItems();
+  }
+
+  private progressed({ progressToken, progress, total, message }: Readonly<Record<string, unknown>>): void {
+    if (typeof progressToken !== 'number' || typeof progress !== 'number') return;
+    this.watched.get(progressToken)?.onProgress({
+      progress,
+      ...(typeof total === 'number' && { total }),
+      ...(typeof message === 'string' && { message }),
+    });
   }
 
   /** Answers a request of the server (2025-11-25). Never rejects. */

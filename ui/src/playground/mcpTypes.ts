@@ -5,6 +5,7 @@ export interface Tool {
   readonly title?: string;
   readonly description?: string;
   readonly inputSchema: InputSchema;
+  readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
 export interface InputSchema {
@@ -47,6 +48,12 @@ export interface Resource {
   readonly description?: string;
 }
 
+export interface ResourceTemplate {
+  readonly uriTemplate: string;
+  readonly name: string;
+  readonly description?: string;
+}
+
 /** A JSON-RPC message that the page received. */
 export interface Message {
   readonly id?: unknown;
@@ -67,4 +74,12 @@ export interface Outgoing {
 }
 
 /** A refusal or an error, by HTTP or by JSON-RPC. */
-export class McpError extends Error {}
+export class McpError extends Error {
+  /** The status of an answer that is no success. */
+  readonly status: number | undefined;
+
+  constructor(message: string, status?: number) {
+    super(message);
+    this.status = status;
+  }
+}

@@ -17,7 +17,10 @@ const meta = {
 };
 
 /** The params of a request of 2026-07-28. */
-export const withMeta = (params: object): object => ({ ...params, _meta: meta });
+export const withMeta = (params: object): object => {
+  const { _meta: own } = params as { readonly _meta?: object };
+  return { ...params, _meta: { ...own, ...meta } };
+};
 
 /**
  * The headers that repeat parts of a request of 2026-07-28 (Streamable HTTP, "Request Metadata").

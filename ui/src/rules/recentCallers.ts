@@ -17,8 +17,8 @@ export interface RecentCalls {
 
 const mostTools = 10;
 
-/** Reads the requests that the gateway keeps. @throws ApiError */
-export async function recentCalls(): Promise<RecentCalls> {
+/** Reads the requests that the gateway keeps, the oldest first. @throws ApiError */
+export async function recentRecords(): Promise<readonly RequestRecord[]> {
   const enough = AbortSignal.timeout(readMs);
   const records: RequestRecord[] = [];
   const response = await openAnswer('requests', undefined, enough);
@@ -33,6 +33,12 @@ export async function recentCalls(): Promise<RecentCalls> {
   } catch (error) {
     if (!enough.aborted) throw error;
   }
+  return records;
+}
+
+/** Reads callers and tools of the requests that the gateway keeps. @throws ApiError */
+export async function recentCalls(): Promise<RecentCalls> {
+  const records = await recentRecords();
   const tools = records.toReversed().flatMap(({ extra }) => extra?.['mcp.tool'] ?? []);
   return { callers: callersOf(records), tools: [...new Set(tools.map(String))].slice(0, mostTools) };
 }

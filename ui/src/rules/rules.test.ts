@@ -9,21 +9,21 @@ test('the label of a rule names its route, its effect and what it decides', () =
   const rule = {
     bind: '0#0',
     listener: 'public',
-    route: { id: '0#0/public/tools', name: 'tools' },
     policy: 'mcpAuthorization',
     place: 'routes[0].policies.mcpAuthorization.rules[0]',
     file: 'config.yaml',
     line: 3,
-    name: 'one',
     effect: 'deny' as const,
     expression: 'mcp.tool.arguments.a == 1',
     decides: 'calls' as const,
     reads: ['mcp.tool.arguments'],
     scopes: [],
   };
-  assert.equal(labelOf(rule), 'tools · mcpAuthorization: deny one (only calls, by mcp.tool.arguments)');
-  const { route: _, name: __, ...unnamed } = rule;
-  const scopes = { ...unnamed, effect: 'scopes' as const, scopes: ['write'], expression: 'true', reads: [] };
+  assert.equal(
+    labelOf({ ...rule, route: { id: '0#0/public/tools', name: 'tools' }, name: 'one' }),
+    'tools · mcpAuthorization: deny one (only calls, by mcp.tool.arguments)',
+  );
+  const scopes = { ...rule, effect: 'scopes' as const, scopes: ['write'], expression: 'true', reads: [] };
   assert.equal(
     labelOf(scopes),
     'listener public · mcpAuthorization: require scopes write if true (only calls)',

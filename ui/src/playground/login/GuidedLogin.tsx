@@ -22,8 +22,10 @@ export function GuidedLogin(props: {
   route: RouteView;
   issuers: readonly string[];
   onToken: (token: string) => void;
+  /** The form is open at first. */
+  isOpen: boolean;
 }) {
-  const { route, issuers, onToken } = props;
+  const { route, issuers, onToken, isOpen } = props;
   const [form, setForm] = useState<Form>({
     issuer: issuers[0] ?? '',
     clientId: '',
@@ -34,7 +36,7 @@ export function GuidedLogin(props: {
     setForm({ ...form, [name]: event.currentTarget.value });
   const begin = useMutation({ mutationFn: () => beginLogin(route.id, bodyOf(form)) });
   return (
-    <details>
+    <details open={isOpen}>
       <summary>Log in at the issuer</summary>
       <form
         onSubmit={(event) => {

@@ -1,12 +1,21 @@
 import { PasswordInput, Stack } from '@mantine/core';
 import type { RouteView } from '../../api/types.ts';
+import { Note } from '../../parts/Note.tsx';
 import { ValueTree } from '../../parts/ValueTree.tsx';
 import { decodeToken, readableClaims } from './decodeToken.ts';
 import { GuidedLogin } from './GuidedLogin.tsx';
 
 /** The token of the caller: pasted, or got by a login. */
-export function TokenFields(props: { route: RouteView; token: string; onToken: (token: string) => void }) {
-  const { route, token, onToken } = props;
+export function TokenFields(props: {
+  route: RouteView;
+  token: string;
+  onToken: (token: string) => void;
+  /** A session is open, so the token has done its work. */
+  isUsed?: boolean;
+  /** The route demands a login. */
+  needsLogin?: boolean;
+}) {
+  const { route, token, onToken, isUsed = false, needsLogin = false } = props;
   const { authentication } = route;
   return (
     <Stack gap="xs">
@@ -18,20 +27,31 @@ export function TokenFields(props: { route: RouteView; token: string; onToken: (
         value={token}
         onChange={({ currentTarget }) => onToken(currentTarget.value)}
       />
-      <Decoded token={token.trim()} />
+      <Decoded key={String(isUsed)} token={token.trim()} isOpen={!isUsed} />
       {authentication !== null && authentication.byToken && authentication.issuers.length > 0 && (
-        <GuidedLogin route={route} issuers={authentication.issuers} onToken={onToken} />
+        <>
+          {needsLogin && (
+            <Note tone="warn">The route demands a valid token. Log in at the issuer, or paste a token.</Note>
+          )}
+          <GuidedLogin
+            key={String(needsLogin)}
+            route={route}
+            issuers={authentication.issuers}
+            onToken={onToken}
+            isOpen={needsLogin}
+          />
+        </>
       )}
     </Stack>
   );
 }
 
-function Decoded({ token }: { token: string }) {
+function Decoded({ token, isOpen }: { token: string; isOpen: boolean }) {
   const decoded = decodeToken(token);
   if (decoded === undefined) return null;
   const { header, claims } = decoded;
   return (
-    <details open>
+    <details open={isOpen}>
       <summary>Decoded token</summary>
       <ValueTree value={{ header, claims: readableClaims(claims) }} label="Header and claims" />
     </details>
