@@ -137,12 +137,12 @@ export interface LoginRequest {
   readonly owner: string;
   /** The address of the callback, as the browser reaches it. */
   readonly redirectUri: string;
-  /** One of the issuers of the route; the first one unless given. */
+  /** An issuer of the route; undefined chooses the first one. */
   readonly issuer?: string;
   /** A client that the issuer knows; the gateway registers one unless given. */
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** Those that the route names unless given. */
+  /** Scopes to ask for; undefined asks for those of the route. */
   readonly scopes?: readonly string[];
 }
 

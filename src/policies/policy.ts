@@ -327,7 +327,7 @@ export interface RuleVerdict {
   /** Its name, or its effect and expression. */
   readonly rule: string;
   readonly effect: 'allow' | 'deny' | 'require' | 'scopes';
-  /** Of a rule with a name: its expression, cut to a safe size. */
+  /** The expression of a rule with a name, cut to a safe size. */
   readonly expression?: string;
   /** The scopes that it requires. */
   readonly scopes?: readonly string[];
