@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/playground.ts';
 import type { GivenAnswer, RouteView } from '../api/types.ts';
+import { credentialHeader } from '../connect/credentials.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
 import { Tag } from '../parts/Tag.tsx';
@@ -28,7 +29,7 @@ export function HttpPlayground({ route }: { route: RouteView }) {
         method,
         path,
         headers: {
-          ...(token.trim() === '' ? {} : { authorization: `Bearer ${token.trim()}` }),
+          ...credentialHeader(route, token.trim()),
           ...headersOf(headers),
         },
         ...(body === '' ? {} : { body }),
@@ -36,9 +37,7 @@ export function HttpPlayground({ route }: { route: RouteView }) {
   });
   return (
     <Stack gap="sm">
-      {route.authentication?.byToken === true && (
-        <TokenFields route={route} token={token} onToken={setToken} />
-      )}
+      {route.authentication !== null && <TokenFields route={route} token={token} onToken={setToken} />}
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { queryClient } from '../api/queries.ts';
 import type { RouteView } from '../api/types.ts';
+import { credentialHeader } from '../connect/credentials.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
 import { ItemPanel, itemsKey, kinds, type KindName } from './ItemPanels.tsx';
@@ -35,7 +36,7 @@ export function McpPlayground({ route }: { route: RouteView }) {
       const session = new McpSession({
         route: route.id,
         path: route.path ?? '/',
-        token: token.trim(),
+        credential: credentialHeader(route, token.trim()),
         revision,
         onChange: setState,
         onItems: () => void queryClient.invalidateQueries({ queryKey: itemsKey(id) }),

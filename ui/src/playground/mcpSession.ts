@@ -37,7 +37,8 @@ export interface SessionOptions {
   /** Id of the route. */
   readonly route: string;
   readonly path: string;
-  readonly token: string;
+  /** The header with the credential of the caller. */
+  readonly credential: Readonly<Record<string, string>>;
   readonly revision: Revision;
   /** Called after each message, and when a question comes or goes. */
   readonly onChange: (state: SessionState) => void;
@@ -319,9 +320,8 @@ export class McpSession {
   }
 
   private headers(): Readonly<Record<string, string>> {
-    const { token } = this.options;
     return {
-      ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+      ...this.options.credential,
       ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }),
       // Requests before the answer to `initialize` name no revision.
       ...(this.isModern || this.session !== undefined ? { 'mcp-protocol-version': this.version } : {}),

@@ -1,11 +1,12 @@
 import { PasswordInput, Stack } from '@mantine/core';
 import type { RouteView } from '../../api/types.ts';
+import { credentialNames } from '../../connect/credentials.ts';
 import { Note } from '../../parts/Note.tsx';
 import { ValueTree } from '../../parts/ValueTree.tsx';
 import { decodeToken, readableClaims } from './decodeToken.ts';
 import { GuidedLogin } from './GuidedLogin.tsx';
 
-/** The token of the caller: pasted, or got by a login. */
+/** The credential of the caller: a token, pasted or got by a login, a key, or a user with a password. */
 export function TokenFields(props: {
   route: RouteView;
   token: string;
@@ -19,15 +20,20 @@ export function TokenFields(props: {
   const { authentication } = route;
   return (
     <Stack gap="xs">
+      {authentication !== null && authentication.header === undefined && (
+        <Note tone="info">The route takes the credential from a place that the page cannot fill.</Note>
+      )}
       <PasswordInput
-        label="Token"
+        label={credentialNames[authentication?.credential ?? 'token']}
         description="The page keeps it in memory only."
         maw={420}
         autoComplete="off"
         value={token}
         onChange={({ currentTarget }) => onToken(currentTarget.value)}
       />
-      <Decoded key={String(isUsed)} token={token.trim()} isOpen={!isUsed} />
+      {authentication?.byToken === true && (
+        <Decoded key={String(isUsed)} token={token.trim()} isOpen={!isUsed} />
+      )}
       {authentication !== null && authentication.byToken && authentication.issuers.length > 0 && (
         <>
           {needsLogin && (
