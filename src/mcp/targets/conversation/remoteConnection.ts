@@ -144,7 +144,7 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     const line = renderOutgoing(out, wireId);
     const { method } = out.envelope;
     const { headers } = out;
-    const note = this.reinitialization.replay.note(out.envelope);
+    const note = this.reinitialization.replay.note(out.envelope, out.edits);
     if (note !== undefined) this.transport.calling.note(wireId, note);
     if (out.limit !== undefined) this.transport.limit(wireId, out.limit);
     if (this.isOpen) {

@@ -58,6 +58,17 @@ test('the next server gets the last log level and the subscriptions that are lef
   assert.equal(replay.waits, false);
 });
 
+test('a subscription of a federation is kept with the URI of the server', () => {
+  const { replay, nextId } = replayWith();
+  const params = { uri: 'files+a://1' };
+  const request = message({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params });
+  const start = request.text.indexOf('"files+a://1"');
+  replay.note(request, [{ start, end: start + '"files+a://1"'.length, replacement: '"a://1"' }])?.();
+  assert.deepEqual(said(replay.requests(nextId, (uri) => uri === 'a://1')), [
+    'resources/subscribe {"uri":"a://1"}',
+  ]);
+});
+
 test('a request that changes nothing, or that cannot be read in one way, is not noted', () => {
   const { replay } = replayWith();
   for (const text of [

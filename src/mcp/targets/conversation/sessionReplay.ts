@@ -1,5 +1,6 @@
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
-import { cut, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
+import { cut, edited, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
+import type { Edit } from '../../json/scan.ts';
 import { renderOutgoing } from '../../messages/outgoing.ts';
 import type { CanSeeResource } from '../kind/target.ts';
 
@@ -56,18 +57,22 @@ export class SessionReplay {
     return renderOutgoing({ envelope: this.initialize, token: undefined, edits: [] }, wireId);
   }
 
-  /** Notes a request that the server accepted; `undefined` where there is nothing to note. */
-  note(request: Envelope): (() => void) | undefined {
+  /**
+   * Notes a request that the server accepted; `undefined` where there is nothing to note.
+   * @param edits change it for the server
+   */
+  note(request: Envelope, edits: readonly Edit[] = []): (() => void) | undefined {
     if (request.method === 'logging/setLevel') {
       const level = parameter(request, 'level');
       return level === undefined || level.length > maxLevel ? undefined : () => void (this.level = level);
     }
+    // A federation changes the URIs of clients into those of the server.
     if (request.method === 'resources/subscribe') {
-      const uri = parameter(request, 'uri');
+      const uri = parameter(edited(request, edits), 'uri');
       return uri === undefined ? undefined : () => this.subscribed(uri);
     }
     if (request.method === 'resources/unsubscribe') {
-      const uri = parameter(request, 'uri');
+      const uri = parameter(edited(request, edits), 'uri');
       return uri === undefined ? undefined : () => this.unsubscribed(uri);
     }
     return undefined;

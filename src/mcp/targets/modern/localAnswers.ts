@@ -1,7 +1,8 @@
 /** Requests of the legacy era that a server of the modern era does not have: the gateway answers them. */
 
-import { cut, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
+import { cut, edited, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
 import { ownError, ownResult } from '../../json/ownMessage.ts';
+import type { Outgoing } from '../../messages/outgoing.ts';
 import type { Waiter } from '../kind/target.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
@@ -70,14 +71,16 @@ const tasksPrefix = 'tasks/';
  */
 export function answerLocally(
   state: LocalState,
-  request: Envelope,
+  { envelope, edits }: Pick<Outgoing, 'envelope' | 'edits'>,
   waiter: Waiter,
   bridged: boolean,
 ): boolean {
-  const isTask = bridged && request.method.startsWith(tasksPrefix);
-  const answer = isTask ? noMethod : answers.get(request.method);
-  answer?.(state, request, waiter);
-  return answer !== undefined;
+  const { method } = envelope;
+  const answer = bridged && method.startsWith(tasksPrefix) ? noMethod : answers.get(method);
+  if (answer === undefined) return false;
+  // A federation changes the URIs of clients into those of the server.
+  answer(state, edited(envelope, edits), waiter);
+  return true;
 }
 
 function parameter({ text, body }: Envelope, name: string): string | undefined {

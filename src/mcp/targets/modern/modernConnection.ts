@@ -159,7 +159,7 @@ export class ModernConnection extends OuterConnection {
   override call(out: Outgoing, waiter: Waiter): number {
     this.subscriptions.wake();
     const { envelope } = out;
-    if (answerLocally(this.local, envelope, waiter, this.bridges)) return 0;
+    if (answerLocally(this.local, out, waiter, this.bridges)) return 0;
     if (envelope.method.endsWith('/list') && !this.listed) {
       this.listed = true;
       this.chooseLists();

@@ -144,7 +144,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     }
     const wireId = this.calling.nextId();
     const line = renderOutgoing(out, wireId);
-    const note = this.replay.note(out.envelope);
+    const note = this.replay.note(out.envelope, out.edits);
     if (note !== undefined) this.calling.note(wireId, note);
     if (out.limit !== undefined) this.clocks.start(wireId, out.limit);
     if (this.isStale) this.replaceChild();
