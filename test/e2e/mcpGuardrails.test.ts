@@ -256,11 +256,11 @@ describe('with mcpGuardrails, the gateway', () => {
     assert.equal(refused.result?.['isError'], true);
     assert.equal(resultText(refused), 'an order of 500 is above the limit of bob, which is 100');
     assert.equal(shop.of('tools/call').length, 1);
-    const line = await lastLine(/mcp\.refusal=guardrail/);
+    // Lines of earlier calls have the same refusal.
+    const line = await lastLine(/mcp\.refusal=guardrail.*above the limit of bob/);
     assert.match(line, /policy=mcpGuardrails/);
     assert.match(line, /rule="?127\.0\.0\.1:\d+/);
     assert.match(line, /place=\S*mcpGuardrails\.processors\[0\]/);
-    assert.match(line, /above the limit of bob/);
     await Promise.all([rich.close(), poor.close()]);
   });
 
