@@ -29,7 +29,20 @@ export function markedProcesses(mark: string): ProcessView[] {
 }
 
 /** Open descriptors of a process. */
-export const openDescriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
+export const openDescriptors = (pid: number): number => entriesOf(pid, 'fd');
+
+/** Threads of a process. */
+export const threadsOf = (pid: number): number => entriesOf(pid, 'task');
+
+/** A process that has just ended has none. */
+function entriesOf(pid: number, folder: string): number {
+  try {
+    return readdirSync(`/proc/${pid}/${folder}`).length;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
+}
 
 /** Resident memory of a process, in bytes. */
 export function residentBytes(pid: number): number {

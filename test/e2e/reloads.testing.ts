@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { authority } from '../../src/proxy/certificates.testing.ts';
@@ -6,7 +6,7 @@ import { freePorts } from '../support/loopback.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { askSecurely } from './http.testing.ts';
 import { repeat, startLoad, type Load } from './load.testing.ts';
-import { openDescriptors, residentBytes } from './processes.testing.ts';
+import { openDescriptors, residentBytes, threadsOf } from './processes.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { inline, node, rogue, rogueBackends, startEchoApp } from './stage.testing.ts';
 import { until } from '../../src/until.testing.ts';
@@ -49,7 +49,7 @@ function holdings(gateway: GatewayProcess): Holdings {
   return {
     processes: pids.length,
     descriptors: sum(openDescriptors),
-    threads: sum((pid) => readdirSync(`/proc/${pid}/task`).length),
+    threads: sum(threadsOf),
     residentBytes: sum(residentBytes),
   };
 }

@@ -310,6 +310,7 @@ ${mcpRoute({ idp, path: '/mcp', target: { cmd: node, args: [rogue] } })}
     assert.ok(streams.every(({ status }) => status === 200));
     other.signal('SIGTERM');
     for (const stream of streams) await stream.text();
+    assert.deepEqual(await other.ended, { code: 0, signal: null });
     await other.stop();
   });
 
