@@ -29,23 +29,24 @@ export function markedProcesses(mark: string): ProcessView[] {
 }
 
 /** Open descriptors of a process. */
-export const openDescriptors = (pid: number): number => entriesOf(pid, 'fd');
+export const openDescriptors = (pid: number): number => countOf(() => readdirSync(`/proc/${pid}/fd`).length);
 
 /** Threads of a process. */
-export const threadsOf = (pid: number): number => entriesOf(pid, 'task');
-
-/** A process that has just ended has none. */
-function entriesOf(pid: number, folder: string): number {
-  try {
-    return readdirSync(`/proc/${pid}/${folder}`).length;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
-    throw error;
-  }
-}
+export const threadsOf = (pid: number): number => countOf(() => readdirSync(`/proc/${pid}/task`).length);
 
 /** Resident memory of a process, in bytes. */
-export function residentBytes(pid: number): number {
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kib) * 1024;
+export const residentBytes = (pid: number): number =>
+  countOf(() => {
+    const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return Number(kib ?? 0) * 1024;
+  });
+
+/** A process that has just ended has nothing. */
+function countOf(look: () => number): number {
+  try {
+    return look();
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return 0;
+    throw error;
+  }
 }
