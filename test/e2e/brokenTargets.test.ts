@@ -100,7 +100,7 @@ for (const workers of [1, 2])
     assert.match(absent.problem ?? '', /target "absent" /);
     assert.ok(absent.since);
 
-    // Nobody watched the records when the call failed.
+    // No operator watched the records when the call failed.
     const [record = assert.fail()] = await keptRecords(gateway);
     assert.equal(record['error'], 'mcp_target_failed');
     assert.deepEqual(record['extra'], {

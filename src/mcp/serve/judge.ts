@@ -96,7 +96,7 @@ async function countedBy({ count }: Caller, item: McpItem, call: ItemCall): Prom
   }
 }
 
-/** One message. */
+/** The call of a message, and the possible owners of its item. */
 interface Judging {
   readonly call: ItemCall | undefined;
   /** Gets the targets that may own the item. */

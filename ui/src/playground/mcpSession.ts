@@ -52,7 +52,7 @@ export interface Progress {
   readonly message?: string;
 }
 
-/** Somebody who follows a request and may cancel it. */
+/** Hears of the progress of a request, and may cancel it. */
 export interface Watch {
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;

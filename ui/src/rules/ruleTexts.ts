@@ -7,7 +7,7 @@ export const ownerOf = ({ route, listener }: RuleInUse): string => route?.name ?
 export const effectOf = ({ effect, scopes }: RuleInUse): string =>
   effect === 'scopes' ? `require scopes ${scopes.join(' ')} if` : effect;
 
-/** What a rule decides, and by which variables of a call. */
+/** The decisions that a rule takes, and the variables of a call that it reads. */
 export function decidesText({ decides, reads }: RuleInUse): string {
   const what = decides === 'calls' ? 'only calls' : decides;
   return reads.length === 0 ? what : `${what}, by ${reads.join(', ')}`;
