@@ -13,8 +13,9 @@ export class RawModernClient {
     this.capabilities = capabilities;
   }
 
-  request(method: string, params: object = {}): object {
+  request(method: string, params: { readonly _meta?: object } = {}): object {
     const _meta = {
+      ...params._meta,
       [metaKeys.protocolVersion]: modernVersion,
       [metaKeys.clientCapabilities]: this.capabilities,
     };

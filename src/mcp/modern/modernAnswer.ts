@@ -24,6 +24,10 @@ const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'aler
 /** Questions that come within this time go to the client together, in milliseconds. */
 const gatherMs = 20;
 
+/** Progress and log messages that wait for the next round of a call, and the most characters of one. */
+const maxHeld = 16;
+const maxHeldLength = 16 * 1024;
+
 /** A POST of a client: the request, or the same request with answers to questions. */
 export interface Round {
   readonly reply: HttpReply;
@@ -72,6 +76,8 @@ export class ModernAnswer implements CallAnswer, Parked {
   private isAskingSoon = false;
   /** The response came while the client was busy with a question. */
   private late: string | undefined;
+  /** Progress and log messages that came meanwhile, the newest ones, for the next round. */
+  private held: Envelope[] = [];
   private isOver = false;
   /** Capabilities that the client has not declared, and that questions of the server need. */
   private lacking: Lacking | undefined;
@@ -100,6 +106,7 @@ export class ModernAnswer implements CallAnswer, Parked {
       return refused;
     }
     this.begin(round);
+    for (const said of this.held.splice(0)) if (this.post?.takesProgress === true) this.pushNews(said);
     if (this.late !== undefined) {
       this.release();
       this.send(this.late);
@@ -145,7 +152,7 @@ export class ModernAnswer implements CallAnswer, Parked {
   }
 
   get takesProgress(): boolean {
-    return !this.isOver && this.post?.takesProgress === true;
+    return this.post === undefined ? !this.isOver : this.post.takesProgress && !this.isOver;
   }
 
   note(request: Envelope, what: OperationNote): void {
@@ -160,8 +167,21 @@ export class ModernAnswer implements CallAnswer, Parked {
     const said = readEnvelope(message);
     if (typeof said === 'string') return;
     if (askedId !== undefined) this.ask(said, askedId);
-    else if (this.takesProgress && said.method === 'notifications/progress') this.pushProgress(said);
-    else if (this.takesProgress && this.isWantedLog(said)) this.post?.push(message);
+    else if (!this.takesProgress) return;
+    else if (this.post !== undefined) this.pushNews(said);
+    else this.hold(said);
+  }
+
+  private pushNews(said: Envelope): void {
+    if (said.method === 'notifications/progress') this.pushProgress(said);
+    else if (this.isWantedLog(said)) this.post?.push(said.text);
+  }
+
+  /** Keeps a message until the client comes back; later news count more than earlier ones. */
+  private hold(said: Envelope): void {
+    if (said.text.length > maxHeldLength) return;
+    this.held.push(said);
+    if (this.held.length > maxHeld) this.held.shift();
   }
 
   /** Each round has a progress token of its own. */
