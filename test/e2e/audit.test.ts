@@ -419,7 +419,7 @@ describe('sinks of the audit stream', () => {
       'a failed write',
       async () => ((await gateway.metric('portcullis_audit_write_failures_total')) ?? 0) > 0,
     );
-    assert.match(gateway.log(), /Audit sink failed.*ENOSPC/);
+    await gateway.logged(/Audit sink failed.*ENOSPC/);
     assert.equal(folder.files.length, 0);
   });
 

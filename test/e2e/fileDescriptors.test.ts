@@ -26,7 +26,7 @@ test('out of file descriptors it neither spins nor stops, and serves again as so
     { openFiles },
   );
   stack.use(gateway);
-  assert.match(gateway.log(), /limits\.maxConnections lowered/);
+  await gateway.logged(/limits\.maxConnections lowered/);
   const clients: Socket[] = [];
   const answers: string[] = [];
   try {

@@ -51,6 +51,8 @@ export interface GatewayProcess extends AsyncDisposable {
   log(): string;
   /** Its standard output so far: its access log. */
   accessLog(): string;
+  /** Resolves when its log has what matches; the log may come later than an answer. */
+  logged(pattern: RegExp): Promise<void>;
   /** Replaces the configuration file the way editors do: a new file is renamed over the old one. */
   rewrite(yaml: string): void;
   signal(name: NodeJS.Signals): void;
@@ -201,6 +203,13 @@ class Running implements GatewayProcess {
 
   accessLog(): string {
     return this.written.out;
+  }
+
+  async logged(pattern: RegExp): Promise<void> {
+    await until(
+      () => `the log to match ${String(pattern)}: ${this.log()}`,
+      () => pattern.test(this.log()),
+    );
   }
 
   rewrite(yaml: string): void {

@@ -94,10 +94,8 @@ test('a refused exchange fails the calls of its target only, and a good one serv
   assert.match(refused.error?.message ?? '', /calendar/);
   assert.equal(calendar.of('tools/call').length, 0);
   assert.equal(resultText(await session.call('weather_echo', { text: 'a' })), 'a');
-  assert.match(
-    gateway.log() + gateway.accessLog(),
-    /no credential for the backend.*status 400, invalid_scope/,
-  );
+  const why = /no credential for the backend.*status 400, invalid_scope/;
+  await until('the reason is logged', () => why.test(gateway.log() + gateway.accessLog()));
   tokens.instead = instead;
   await until('the target to serve again', async () => {
     const { error } = await session.call('calendar_echo', { text: 'again' });

@@ -122,7 +122,7 @@ test('changes over the TCP admin port need the secret of the operator, which the
       assert.equal(refused.status, 401, path);
       assert.match(await refused.text(), /secret/);
     }
-  assert.match(gateway.log(), /"path":"\/quitquitquit".*"Admin request refused"/);
+  await gateway.logged(/"path":"\/quitquitquit".*"Admin request refused"/);
   assert.equal((await fetch(`${gateway.admin}/config_dump`)).status, 200, 'reading needs no secret');
 
   const { host } = new URL(gateway.admin);

@@ -89,7 +89,7 @@ test('a file that breaks and is mended under load, again and again, fails no req
     await load.stop();
   }
   assert.deepEqual(load.failures, []);
-  assert.match(gateway.log(), /ERROR Configuration rejected; the previous configuration stays in use/);
+  await gateway.logged(/ERROR Configuration rejected; the previous configuration stays in use/);
   // All this time the session was there, with its child and its running call.
   assert.equal(resultText(await session.call('pid')), pid);
   await session.call('release');
@@ -408,7 +408,7 @@ binds:
   assert.match(first, /^users: basicAuth\.htpasswd: \/users: ENOENT/);
   assert.match(second, /^keys: jwks: \/keys\.json: /);
   assert.deepEqual(rest, []);
-  assert.match(gateway.log(), /WARN .*no-such-program: there is no such program/);
+  await gateway.logged(/WARN .*no-such-program: there is no such program/);
 
   writeFileSync(users, 'alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n');
   await until('the route to open', async () => (await statusOf('/users')) === 200);

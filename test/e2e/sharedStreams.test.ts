@@ -195,7 +195,7 @@ describe('a store that fails under the streams of gateways', { skip: withoutRedi
     steps.release('not stored');
     assert.match(JSON.stringify((await events.next())?.result), /not stored/);
     await until('the loss is counted', async () => (await lost(here)) === 3);
-    assert.match(here.log(), /Events not stored.*OOM/);
+    await here.logged(/Events not stored.*OOM/);
     const same = await clientAt(there, 'alice', client.sessionId);
     assert.equal(await resumeStatus(there, same, firstOf(events.lastId)), 200);
     assert.equal(await there.metric('portcullis_mcp_stream_resumptions_total', { outcome: 'unknown' }), 1);

@@ -60,7 +60,7 @@ describe('gateways with a store', { skip: withoutRedis }, () => {
     const { server, start } = await stage(t);
     await using one = await start();
     await using two = await start();
-    assert.match(one.log(), /Store unavailable.*ECONNREFUSED/);
+    await one.logged(/Store unavailable.*ECONNREFUSED/);
     assert.deepEqual(
       [await ask(one), await ask(two)].map(({ remaining }) => remaining),
       ['4', '4'],

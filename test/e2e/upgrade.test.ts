@@ -287,7 +287,7 @@ test('SIGTERM during an upgrade ends the old program and the new one', async (t)
   assert.match((await run(['upgrade', '--admin', gateway.admin])).err, /another upgrade is in progress/);
   assert.equal(gateway.children().length, 1);
   await gateway.stop();
-  assert.match(gateway.log(), /Upgrade failed.*the gateway was told to stop in the meantime/);
+  await gateway.logged(/Upgrade failed.*the gateway was told to stop in the meantime/);
 });
 
 test('the file of the process id follows the upgrades, and goes with the last program', async (t) => {

@@ -140,7 +140,7 @@ test('a new configuration reaches every worker; one that is refused reaches none
     udpRoutes: [{ backends: [{ host: '127.0.0.1:9' }] }]
 `);
   await until('the second refusal', () => refusals() > before);
-  assert.match(gateway.log(), /UDP port 0 cannot be shared by several workers/);
+  await gateway.logged(/UDP port 0 cannot be shared by several workers/);
   assert.deepEqual(await bodies(gateway.url), new Set(['new']));
 
   gateway.rewrite(saying('last', [0, 0]));
@@ -241,7 +241,7 @@ test('a worker killed under load costs the requests that it had, and another one
   assert.equal(await gateway.metric('portcullis_workers'), 2);
   const after = (await gateway.metric('portcullis_requests_total', { status: '200' })) ?? 0;
   assert.ok(after >= counted + 200, `a counter fell: ${counted}, then ${after}`);
-  assert.match(gateway.log(), /Worker ended: .* worker=1 .*how=SIGKILL/);
+  await gateway.logged(/Worker ended: .* worker=1 .*how=SIGKILL/);
 });
 
 test('while a place is empty its connections are taken by a neighbour, however often the worker dies', async () => {
