@@ -60,14 +60,21 @@ export const candidates: readonly McpCandidate[] = [
     title: 'portcullis, token and rule',
     sessions: few,
     work: call,
-    start: startBeforeStdio,
+    start: (setting) => startBeforeStdio(setting),
+  },
+  {
+    name: 'portcullis-shared',
+    title: 'portcullis, token and rule, `scope: shared`: one server for all',
+    sessions: few,
+    work: call,
+    start: (setting) => startBeforeStdio(setting, '/shared'),
   },
   {
     name: 'portcullis-modern',
     title: 'portcullis, token and rule, modern clients, who share one server of the legacy era',
     sessions: few,
     work: { ...call, ...modern },
-    start: startBeforeStdio,
+    start: (setting) => startBeforeStdio(setting),
   },
   {
     name: 'supergateway',
@@ -87,7 +94,7 @@ export const candidates: readonly McpCandidate[] = [
   },
   {
     name: 'mcp-proxy',
-    title: 'mcp-proxy, no token',
+    title: 'mcp-proxy, no token, one server for all',
     needs: 'mcp-proxy',
     sessions: few,
     work: call,
@@ -99,7 +106,7 @@ export const candidates: readonly McpCandidate[] = [
     apart: true,
     sessions: few,
     work: call,
-    start: startBeforeStdio,
+    start: (setting) => startBeforeStdio(setting),
   },
   {
     name: 'supergateway-apart',

@@ -61,8 +61,9 @@ export class HttpClient implements BenchClient {
     }
     const answer = await this.#post(JSON.stringify(initialize), 200);
     const session = answer.headers.get('mcp-session-id');
-    if (session === undefined) throw new Error(`no session: ${answer.body}`);
-    this.#sessionHead = `Mcp-Session-Id: ${session}\r\nMCP-Protocol-Version: ${initialize.params.protocolVersion}\r\n`;
+    // A stateless backend keeps no session.
+    const sessionHead = session === undefined ? '' : `Mcp-Session-Id: ${session}\r\n`;
+    this.#sessionHead = `${sessionHead}MCP-Protocol-Version: ${initialize.params.protocolVersion}\r\n`;
     await this.#post(JSON.stringify(initialized), 202);
   }
 
@@ -81,7 +82,7 @@ export class HttpClient implements BenchClient {
   }
 
   async close(): Promise<void> {
-    if (this.#sessionHead !== '')
+    if (this.#sessionHead.startsWith('Mcp-Session-Id'))
       await this.#connection.send(`DELETE ${this.#fixedHead}${this.#sessionHead}\r\n`);
     this.#connection.close();
   }

@@ -38,8 +38,11 @@ export const serverCommand = (setting: McpSetting) => [
   echoServer,
 ];
 
-/** Portcullis in front of a server over stdio. */
-export async function startBeforeStdio(setting: McpSetting): Promise<RunningGateway> {
+/** Portcullis in front of a server over stdio. @param path `/shared`: one server for all sessions, as mcp-proxy has it */
+export async function startBeforeStdio(
+  setting: McpSetting,
+  path: '/mcp' | '/shared' = '/mcp',
+): Promise<RunningGateway> {
   const [port, statsPort] = (await freePorts(2)) as [number, number];
   const program = startPinned(
     setting.gatewayCore,
@@ -57,7 +60,7 @@ export async function startBeforeStdio(setting: McpSetting): Promise<RunningGate
     },
   );
   await waitForPort(port, program);
-  return { url: `http://127.0.0.1:${port}/mcp`, token: setting.token, program, beside: [] };
+  return { url: `http://127.0.0.1:${port}${path}`, token: setting.token, program, beside: [] };
 }
 
 /** Portcullis in front of servers over HTTP, which share one process. @param audited keeps an audit stream with a chain */

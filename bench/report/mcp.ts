@@ -90,7 +90,7 @@ const isList = ({ candidate }: McpCell) => candidate.work.method === 'tools/list
 const groups: readonly Group[] = [
   {
     title: '`tools/call` over stdio, servers on the core of the gateway',
-    about: `${few} sessions. Every session has a server of its own; modern clients share one. More sessions would measure the processes of the servers.`,
+    about: `${few} sessions. Every session has a server of its own, unless the row says otherwise. More sessions would measure the processes of the servers.`,
     base: { name: 'supergateway', head: '/ supergateway' },
     has: (cell) => !isHttp(cell) && !isList(cell) && cell.candidate.apart !== true,
   },
