@@ -6,6 +6,7 @@ const largeLine = 1_048_576;
 
 /** Takes the bytes of a line whose end has not come. */
 export interface LargeLine {
+  /** @param bytes belong to the taker from now on, with their memory */
   take(bytes: Buffer): void;
   end(): void;
   /** The line is over the limit; nothing more of it comes. */
@@ -45,6 +46,12 @@ export class LineSplitter {
     this.reader = reader;
   }
 
+  /** The line is large, and its end has not come. */
+  get isInLarge(): boolean {
+    return this.length > largeLine;
+  }
+
+  /** @param chunk belongs to the splitter from now on, with its memory */
   push(chunk: Buffer): void {
     const limit = this.limit();
     let at = 0;

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
+import type { LineReader } from '../../../http/index.ts';
+import { fairReads, MAX_READS } from '../../../upstream/index.ts';
 import { still } from '../../../upstream/endpoint.testing.ts';
 import { until } from '../../../until.testing.ts';
 import { alive } from '../../alive.testing.ts';
@@ -12,6 +15,7 @@ function start(
   script: string,
   more: { cwd?: string; cmd?: string } = {},
   maxLineBytes = 1_000_000,
+  onLarge?: LineReader['onLarge'],
 ) {
   const lines: string[] = [];
   const errors: string[] = [];
@@ -24,6 +28,7 @@ function start(
     {
       onLine: (line) => void lines.push(line),
       onTooLong: (_head, _tail, bytes) => void tooLong.push(bytes),
+      ...(onLarge && { onLarge }),
       onStderr: (line) => void errors.push(line),
       onDown: (reason, detail) => void down.push(detail === undefined ? reason : `${reason}: ${detail}`),
     },
@@ -128,6 +133,54 @@ test('a child that is not read waits with what it says', async (t) => {
   child.resume();
   await says('last');
   assert.equal(lines.length, 20_002);
+});
+
+test('a large line is read a few pieces at a time, so that others have their turn', async (t) => {
+  const reads = new Map<number, number>();
+  const line = Promise.withResolvers<number>();
+  let bytes = 0;
+  start(t, 'head -c 30000000 /dev/zero; echo', {}, 100_000_000, (head) => {
+    bytes = head.reduce((sum, { length }) => sum + length, 0);
+    return {
+      take: (piece) => {
+        bytes += piece.length;
+        const turn = fairReads.current;
+        reads.set(turn, (reads.get(turn) ?? 0) + 1);
+        // While the gateway works, the pipe fills again, so there is always more to read.
+        for (let hash = 0; hash < 3; hash++) createHash('sha512').update(piece).digest();
+      },
+      end: () => line.resolve(bytes),
+      tooLong: () => line.reject(new Error('too long')),
+    };
+  });
+  assert.equal(await line.promise, 30_000_000);
+  assert.ok(Math.max(...reads.values()) <= MAX_READS, `${Math.max(...reads.values())} reads in a turn`);
+});
+
+test('a child that is not read in the middle of a large line waits, also behind its turn', async (t) => {
+  let bytes = 0;
+  const { child, says } = start(
+    t,
+    'echo ready; read -r go; head -c 30000000 /dev/zero | tr "\\0" x; echo; echo last',
+    {},
+    100_000_000,
+    () => ({
+      take: ({ length }) => {
+        if (bytes === 0) child.pause();
+        bytes += length;
+      },
+      end: () => undefined,
+      tooLong: () => undefined,
+    }),
+  );
+  await says('ready');
+  child.write('go');
+  child.flush();
+  await until('the line has begun', () => bytes > 0);
+  await still('the bytes', () => bytes);
+  assert.ok(bytes < 20_000_000, `${bytes} bytes came through a pause`);
+  child.resume();
+  await says('last');
 });
 
 test('a line over the limit is reported with its length, and a long line of stderr is cut', async (t) => {

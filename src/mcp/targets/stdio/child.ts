@@ -8,6 +8,7 @@ import { signalGroup } from './group.ts';
 import { isolatedCommand } from './isolation.ts';
 import { makePrivateFolder, removePrivateFolder } from './privateFolder.ts';
 import { LineSplitter, type LineReader } from '../../../http/index.ts';
+import { fairReads, MAX_READS, type PausedReader } from '../../../upstream/index.ts';
 
 export interface ChildEvents extends LineReader {
   /** Receives a line of stderr. */
@@ -31,7 +32,7 @@ const reapMs = 150;
  * An MCP server process: its pipes, and the certainty that neither it nor anything it started in its process
  * group is left when `gone` resolves.
  */
-export class Child {
+export class Child implements PausedReader {
   /** Undefined where the command could not be started. */
   readonly pid: number | undefined;
   /** Resolves (never rejects) when the whole process group is gone, and its folder. */
@@ -48,6 +49,12 @@ export class Child {
   private stopping = false;
   private killAt = Infinity;
   private exitReason = '';
+  /** The session reads nothing for now. */
+  private held = false;
+  /** Others have their turn. */
+  private resting = false;
+  private turn = -1;
+  private reads = 0;
 
   /** @throws where the operating system refuses the arguments themselves (a NUL in them, too many) */
   constructor(
@@ -95,7 +102,10 @@ export class Child {
     this.process.stdout.on('error', () => undefined);
     this.process.stderr.on('error', () => undefined);
     const lines = new LineSplitter(maxLineBytes, events);
-    this.process.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
+    this.process.stdout.on('data', (chunk: Buffer) => {
+      lines.push(chunk);
+      if (lines.isInLarge) this.takeTurns();
+    });
     this.process.stdout.on('end', () => {
       lines.end();
       this.onPipeLost('closed its output');
@@ -124,11 +134,33 @@ export class Child {
 
   /** Stops reading the child's messages, so that a flood waits in the pipe and then in the child. */
   pause(): void {
+    this.held = true;
     this.process.stdout.pause();
   }
 
   resume(): void {
-    this.process.stdout.resume();
+    this.held = false;
+    if (!this.resting) this.process.stdout.resume();
+  }
+
+  /** In the middle of a large line, the others come first when this child has been read enough for now. */
+  private takeTurns(): void {
+    const turn = fairReads.current;
+    if (this.turn !== turn) {
+      this.turn = turn;
+      this.reads = 0;
+    }
+    if (++this.reads < MAX_READS) return;
+    this.resting = true;
+    this.process.stdout.pause();
+    fairReads.rest(this);
+  }
+
+  // PausedReader
+
+  continueReading(): void {
+    this.resting = false;
+    if (!this.held) this.process.stdout.resume();
   }
 
   /**
@@ -140,7 +172,7 @@ export class Child {
     if (!this.stopping) {
       this.stopping = true;
       this.input.end();
-      this.process.stdout.resume();
+      this.resume();
     }
     if (this.pid === undefined) return;
     if (this.exited) this.arm(pollMs, () => this.reap());
