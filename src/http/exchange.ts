@@ -144,8 +144,12 @@ export interface ReplyStream {
   readonly closed: boolean;
   /** Bytes accepted and not yet taken by the client. */
   readonly pendingBytes: number;
-  /** False when the client reads slower than we write: wait for `onDrain`. */
-  write(chunk: string | Buffer): boolean;
+  /**
+   * @param release hears that the stream needs the memory of the chunk no more; where the connection breaks, it may
+   *   not hear of that
+   * @returns false when the client reads slower than we write: wait for `onDrain`
+   */
+  write(chunk: string | Buffer, release?: () => void): boolean;
   onDrain(listener: () => void): void;
   end(): void;
   /** Cuts the connection so that the client sees an incomplete answer. */

@@ -338,7 +338,7 @@ function adaptStream(outgoing: ServerResponse): ReplyStream {
     get pendingBytes() {
       return outgoing.writableLength;
     },
-    write: (chunk) => outgoing.write(chunk),
+    write: (chunk, release) => outgoing.write(chunk, release),
     onDrain: (listener) => void outgoing.on('drain', listener),
     end: () => void outgoing.end(),
     destroy: () => void outgoing.destroy(),

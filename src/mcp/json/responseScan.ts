@@ -150,6 +150,11 @@ export class ResponseScan {
     return this.flaw === undefined;
   }
 
+  /** A key or a value has begun whose end has not come: its bytes are still needed. */
+  get isHolding(): boolean {
+    return this.collected !== undefined;
+  }
+
   /** No more bytes come. @returns false if the response is not whole */
   end(): boolean {
     if (this.flaw !== undefined) return false;

@@ -122,7 +122,7 @@ export class Call implements Waiter {
     return {
       view,
       idText,
-      write: (bytes) => parts.write(bytes),
+      write: (bytes, release) => parts.write(bytes, release),
       end: () => {
         this.ended('ok');
         parts.end();

@@ -3,11 +3,21 @@ import { test } from 'node:test';
 import type { ReplyStream } from '../../http/index.ts';
 import { EventSink } from './eventSink.ts';
 import { JournalStore } from './journal.ts';
+import { EventParts, JsonParts } from './largeAnswer.ts';
+import { PacedStream } from './pacedStream.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
 
 /** A client that takes nothing until it is told to. */
 function slowClient() {
-  const state = { written: '', pending: 0, closed: false, destroyed: false, drained: (): void => undefined };
+  const state = {
+    written: '',
+    pending: 0,
+    closed: false,
+    destroyed: false,
+    drained: (): void => undefined,
+    /** Gives the memory of what waits back. */
+    lent: [] as (() => void)[],
+  };
   const stream: ReplyStream = {
     get closed() {
       return state.closed;
@@ -15,9 +25,10 @@ function slowClient() {
     get pendingBytes() {
       return state.pending;
     },
-    write: (chunk) => {
+    write: (chunk, release) => {
       state.written += chunk.toString();
       state.pending += chunk.length;
+      if (release !== undefined) state.lent.push(release);
       return false;
     },
     onDrain: (listener) => {
@@ -36,6 +47,7 @@ function slowClient() {
   return {
     state,
     held,
+    json: new JsonParts(new PacedStream(stream, gauge)),
     sink: new EventSink(
       stream,
       gauge,
@@ -80,4 +92,20 @@ test('a message with a bare carriage return cannot begin a field of the event st
   const { state, sink } = slowClient();
   sink.send('{"a":1,\r"id":"evil"}');
   assert.equal(state.written, 'event: message\nid: 1-1\ndata: {"a":1,\ndata: "id":"evil"}\n\n');
+});
+
+test('the memory of a part of a response is lent until the client has taken the part, or has left', () => {
+  for (const way of ['events', 'JSON']) {
+    const { state, sink, json } = slowClient();
+    const parts = way === 'JSON' ? json : new EventParts(sink, () => undefined);
+    if (way === 'events') sink.beginParts('{}');
+    const back: string[] = [];
+    parts.write(Buffer.from('a'), () => back.push('a'));
+    assert.equal(back.length, 0);
+    for (const release of state.lent) release();
+    assert.equal(back.join(), 'a');
+    state.closed = true;
+    parts.write(Buffer.from('b'), () => back.push('b'));
+    assert.equal(back.join(), 'a,b');
+  }
 });

@@ -73,8 +73,9 @@ export class EventSink {
     return true;
   }
 
-  writePart(bytes: Buffer): void {
-    this.stream.write(bytes);
+  /** @param release as in `ReplyStream` */
+  writePart(bytes: Buffer, release?: () => void): void {
+    this.stream.write(bytes, release);
     this.lastWrite = performance.now();
   }
 

@@ -6,7 +6,8 @@ import type { PacedStream } from './pacedStream.ts';
 
 /** Sends one response in parts. */
 export interface ResponseParts {
-  write(bytes: Buffer): void;
+  /** @param release as in `ReplyStream` */
+  write(bytes: Buffer, release?: () => void): void;
   end(): void;
   /**
    * The rest of the response will not come.
@@ -26,8 +27,8 @@ export class JsonParts implements ResponseParts {
     this.stream = stream;
   }
 
-  write(bytes: Buffer): void {
-    this.stream.write(bytes);
+  write(bytes: Buffer, release?: () => void): void {
+    this.stream.write(bytes, release);
   }
 
   end(): void {
@@ -58,8 +59,8 @@ export class EventParts implements ResponseParts {
     this.onOver = onOver;
   }
 
-  write(bytes: Buffer): void {
-    this.sink.writePart(bytes);
+  write(bytes: Buffer, release?: () => void): void {
+    this.sink.writePart(bytes, release);
   }
 
   end(): void {
@@ -76,7 +77,7 @@ export class EventParts implements ResponseParts {
 
 /** For a client that has left. */
 export const nobody: ResponseParts = {
-  write: () => undefined,
+  write: (_bytes, release) => release?.(),
   end: () => undefined,
   breakOff: () => undefined,
 };

@@ -33,9 +33,13 @@ export class PacedStream {
     return this.full;
   }
 
-  write(chunk: string | Buffer): void {
-    if (this.stream.closed) return;
-    const taken = this.stream.write(chunk);
+  /** @param release as in `ReplyStream` */
+  write(chunk: string | Buffer, release?: () => void): void {
+    if (this.stream.closed) {
+      release?.();
+      return;
+    }
+    const taken = this.stream.write(chunk, release);
     if (taken || this.full || this.stream.pendingBytes < this.highWater) return;
     this.full = true;
     this.pendingBefore = 0;

@@ -72,9 +72,9 @@ export class PostAudit {
       for (const request of this.requests) this.end(request, { outcome, bytes });
     };
     return {
-      write: (piece) => {
+      write: (piece, release) => {
         bytes += piece.length;
-        parts.write(piece);
+        parts.write(piece, release);
       },
       end: () => {
         ended('ok');

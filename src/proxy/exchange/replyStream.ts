@@ -21,6 +21,9 @@ export function openStream(
   return new LocalStream(exchange, false, chunked);
 }
 
+/** For memory that nobody waits for. */
+const keep = (): void => undefined;
+
 class LocalStream implements ReplyStream {
   private readonly exchange: LiveExchange;
   private readonly chunked: boolean;
@@ -40,17 +43,21 @@ class LocalStream implements ReplyStream {
     return this.exchange.connection.socket.writableLength;
   }
 
-  write(chunk: string | Buffer): boolean {
-    if (this.closed || chunk.length === 0 || this.exchange.method === 'HEAD') return true;
+  write(chunk: string | Buffer, release: () => void = keep): boolean {
+    if (this.closed || chunk.length === 0 || this.exchange.method === 'HEAD') {
+      release();
+      return true;
+    }
     const { connection } = this.exchange;
     const length = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
     this.exchange.responseBytes += length;
-    if (!this.chunked) return connection.write(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    if (!this.chunked)
+      return connection.writeLent(typeof chunk === 'string' ? Buffer.from(chunk) : chunk, release);
     const size = `${length.toString(16)}\r\n`;
     if (typeof chunk === 'string') return connection.writeText(`${size}${chunk}\r\n`);
     connection.socket.cork();
     connection.write(size);
-    connection.write(chunk);
+    connection.writeLent(chunk, release);
     const more = connection.write('\r\n');
     connection.socket.uncork();
     return more;

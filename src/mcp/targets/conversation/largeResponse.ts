@@ -5,6 +5,7 @@ import { ResponseScan, type MemberView, type ResponseParts } from '../../json/re
 import { targetError } from '../../messages/rpcError.ts';
 import type { LargeAnswer } from '../kind/target.ts';
 import type { MessageReceiver } from './messageReceiver.ts';
+import { PieceMemory } from './pieceMemory.ts';
 
 /**
  * A response whose parts go to the client as they arrive, because its first bytes tell which call it answers. A flaw that
@@ -16,6 +17,8 @@ export class LargeResponse implements LargeEvent, ResponseParts {
   private readonly wireId: number;
   private readonly answer: LargeAnswer;
   private readonly scan: ResponseScan;
+  /** The memory of the piece that is read. */
+  private memory: PieceMemory | undefined;
   /** The beginning of a character whose other bytes have not come. */
   private cut: Buffer | undefined;
   private isOver = false;
@@ -49,10 +52,18 @@ export class LargeResponse implements LargeEvent, ResponseParts {
   }
 
   take(bytes: Buffer): void {
-    if (this.gone) return;
+    const piece = this.cut === undefined ? bytes : Buffer.concat([this.cut, bytes]);
+    if (piece !== bytes) new PieceMemory(bytes).release();
+    const memory = new PieceMemory(piece);
+    this.memory = memory;
+    if (!this.gone) this.read(piece);
+    this.memory = undefined;
+    if (!this.scan.isHolding) memory.release();
+  }
+
+  private read(piece: Buffer): void {
     this.receiver.progressed(this.wireId);
-    const whole = this.characters(bytes);
-    if (!this.scan.take(whole)) this.fail();
+    if (!this.scan.take(this.characters(piece))) this.fail();
   }
 
   end(): void {
@@ -82,7 +93,7 @@ export class LargeResponse implements LargeEvent, ResponseParts {
   // ResponseParts
 
   bytes(piece: Buffer): void {
-    this.answer.write(piece);
+    this.answer.write(piece, this.memory!.lend());
   }
 
   member(name: string, value: string): string | undefined {
@@ -101,11 +112,10 @@ export class LargeResponse implements LargeEvent, ResponseParts {
   }
 
   /** Whole characters, in valid UTF-8: as in every message, U+FFFD replaces what is none. */
-  private characters(bytes: Buffer): Buffer {
-    const all = this.cut === undefined ? bytes : Buffer.concat([this.cut, bytes]);
-    const end = all.length - unfinished(all);
-    this.cut = end === all.length ? undefined : all.subarray(end);
-    const whole = all.subarray(0, end);
+  private characters(piece: Buffer): Buffer {
+    const end = piece.length - unfinished(piece);
+    this.cut = end === piece.length ? undefined : Buffer.from(piece.subarray(end));
+    const whole = piece.subarray(0, end);
     return isUtf8(whole) ? whole : Buffer.from(whole.toString());
   }
 }

@@ -15,7 +15,8 @@ export interface LargeAnswer {
   readonly view: MemberView;
   /** The id of the request, as the client wrote it. */
   readonly idText: string;
-  write(bytes: Buffer): void;
+  /** @param release hears that the memory of the bytes is needed no more */
+  write(bytes: Buffer, release: () => void): void;
   /** The response is whole: the call is answered. */
   end(): void;
 }
