@@ -70,6 +70,8 @@ export interface GatewayViews {
   routes(): readonly RouteView[];
   /** The authorization rules in use. */
   rules(): readonly RuleView[];
+  /** The names that an expression about a request may use. */
+  expressionWords(): ExpressionWords;
   /** Ends an MCP session for good. @returns false where no session has the label */
   endSession(label: string): Promise<boolean>;
   /**
@@ -314,6 +316,19 @@ export interface RuleView {
   readonly reads: readonly string[];
   /** The scopes that it requires. */
   readonly scopes: readonly string[];
+}
+
+/** The variables and functions of expressions, for editors. */
+export interface ExpressionWords {
+  /** Dotted names, such as `mcp.tool.name`. */
+  readonly variables: readonly { readonly name: string; readonly type: string }[];
+  readonly functions: readonly {
+    readonly name: string;
+    readonly kind: 'function' | 'macro';
+    /** Types of values that have it as a method; absent where it is no method. */
+    readonly on?: readonly string[];
+    readonly signatures: readonly string[];
+  }[];
 }
 
 /** The credential that a route asks for. */

@@ -39,6 +39,12 @@ export function formOf(expr: Expr): Form | undefined {
   return { name: called, ...table[called] };
 }
 
+/** All forms, for editors. */
+export const forms: readonly Form[] = Object.entries(table).map(([name, form]) => ({
+  name: name as FormName,
+  ...form,
+}));
+
 const isForm = (name: string): name is FormName => Object.hasOwn(table, name);
 
 /** Forms that run their argument once for each entry of a map. */

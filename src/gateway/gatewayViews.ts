@@ -2,7 +2,7 @@ import type { GatewayViews } from '../admin/index.ts';
 import { GuidedLogins } from '../login/index.ts';
 import { inOrder, type Audit } from '../audit/index.ts';
 import type { Model } from '../model/index.ts';
-import { routeViews, ruleViews, type Plane } from '../workers/index.ts';
+import { expressionWords, routeViews, ruleViews, type Plane } from '../workers/index.ts';
 import { play } from './playground.ts';
 import type { RateHistory } from './rateHistory.ts';
 import { RequestRates } from './rates.ts';
@@ -39,6 +39,7 @@ export function gatewayViews(options: GatewayViewsOptions): GatewayViews {
       const used = model();
       return used === undefined ? [] : ruleViews(used);
     },
+    expressionWords,
     endSession: (label) => plane.endSession(label),
     auditLines: async (limit) =>
       audit && inOrder([...audit.lastLines, ...(await plane.auditLines())]).slice(-limit),

@@ -66,7 +66,12 @@ export {
 export { compileSampling, type Sampling } from './attributes/sampling.ts';
 export type { EndedRequest } from './attributes/endedRequest.ts';
 export { recordFilter } from './attributes/recordFilter.ts';
-export { tryExpression, tryOnRecord, type TriedExpression } from './rules/triedExpression.ts';
+export {
+  expressionWords,
+  tryExpression,
+  tryOnRecord,
+  type TriedExpression,
+} from './rules/triedExpression.ts';
 export { allowedBy } from './authorization/allowedBy.ts';
 export { pageAccess } from './cors/pageAccess.ts';
 export { budgetHolderOf } from './attributes/budgetHolder.ts';

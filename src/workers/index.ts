@@ -8,6 +8,7 @@ export { findPredecessor, type Predecessor } from './predecessor.ts';
 export { bindKey } from '../proxy/index.ts';
 export { routeId, routeViews } from './routeViews.ts';
 export { ruleViews } from './ruleViews.ts';
+export { expressionWords } from '../policies/index.ts';
 export { ServingProcess, type ServingProcessOptions } from './servingProcess.ts';
 export type { Program } from './successor.ts';
 export { ProcessTree, type ProcessTreeOptions } from './processTree.ts';

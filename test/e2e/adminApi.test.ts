@@ -806,6 +806,27 @@ test('an expression that is wrong has an error with its place, and a failed one 
   assert.equal((await viewer.ask('POST', '/api/v1/cel', { expression: 'true' })).status, 200);
 });
 
+test('the words of expressions are those that an expression may use', async () => {
+  const gateway = gatewayWith(1);
+  const operator = operatorOf(gateway);
+  const answer = await operator('GET', '/api/v1/cel');
+  checkAnswer(await openApiOf(gateway), 'GET', '/api/v1/cel', answer);
+  const { variables, functions } = answer.json as {
+    readonly variables: readonly { readonly name: string; readonly type: string }[];
+    readonly functions: readonly { readonly name: string }[];
+  };
+  const types = new Map(variables.map(({ name, type }) => [name, type]));
+  assert.deepEqual(
+    ['jwt', 'mcp.tool.name', 'request.body'].map((name) => types.get(name)),
+    ['map', 'string', undefined],
+  );
+  for (const name of ['startsWith', 'exists', 'default', 'base64.encode'])
+    assert.ok(
+      functions.some((each) => each.name === name),
+      name,
+    );
+});
+
 test('requests to the admin port are counted by page and status, and sessions are counted', async () => {
   const gateway = gatewayWith(1);
   const count = (path: string, status: number) =>

@@ -324,6 +324,25 @@ export const expressionResult = z.union([
   }),
 ]);
 
+export const expressionWords = z.object({
+  variables: z.array(
+    z.object({
+      name: z.string().meta({ description: 'Dotted, such as `mcp.tool.name`.' }),
+      type: z.string().meta({ description: 'Name of the CEL type; dyn where only the run decides.' }),
+    }),
+  ),
+  functions: z.array(
+    z.object({
+      name: z.string(),
+      kind: z.enum(['function', 'macro']),
+      on: z.array(z.string()).optional().meta({
+        description: 'Types of values that have it as a method; absent where it is no method.',
+      }),
+      signatures: z.array(z.string()),
+    }),
+  ),
+});
+
 const rule = z.looseObject({ rule: z.string(), value: z.string() });
 
 export const decision = z.looseObject({

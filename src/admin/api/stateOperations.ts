@@ -68,6 +68,14 @@ export const stateOperations = (views: AdminViews, gateway: GatewayViews): reado
   }),
   operation({
     method: 'GET',
+    path: '/api/v1/cel',
+    about: 'the variables and functions that a CEL expression about a request may use',
+    access: 'viewer',
+    result: shapes.expressionWords,
+    run: () => gateway.expressionWords(),
+  }),
+  operation({
+    method: 'GET',
     path: '/api/v1/sessions',
     about: 'MCP sessions with the servers behind them',
     access: 'viewer',

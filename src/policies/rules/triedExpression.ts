@@ -5,8 +5,10 @@ import {
   isProblem,
   newMeter,
   unknownValue,
+  wordsFor,
   type CelContext,
   type CelProblem,
+  type ExpressionWords,
   type Program,
 } from '../../cel/index.ts';
 import type { ItemCall, McpItem } from '../../mcp/contract.ts';
@@ -30,6 +32,9 @@ export type TriedExpression =
       /** The place in the expression, where the error has one; both count from 1. */
       readonly place?: { readonly line: number; readonly column: number };
     };
+
+/** The names that an expression which is tried on a request may use. */
+export const expressionWords = (): ExpressionWords => wordsFor(itemAttributes);
 
 /** Tries an expression on a request, with the attributes that rules about MCP items have. */
 export function tryExpression(
