@@ -643,13 +643,69 @@ test(
     await expression.click();
     await page.keyboard.press('Control+a');
     await page.keyboard.type('mcp.tool.nam');
-    await page.getByRole('option', { name: /mcp\.tool\.name/ }).click();
+    await page.getByRole('option', { name: /^name ?string$/ }).click();
+    await page.keyboard.type('.startsW');
+    await page.getByRole('option', { name: /^startsWith/ }).click();
+    await page.keyboard.type('"ec');
+    await expression.getByText('mcp.tool.name.startsWith("ec")').waitFor();
+    await page.keyboard.press('End');
+    await page.keyboard.type(' || jwt.');
+    // The field of claims names them.
+    await page.getByRole('option', { name: /^groups/ }).click();
     await page.keyboard.type(' == 1');
     await page.getByRole('button', { name: 'Evaluate' }).click();
-    await page
-      .getByRole('alert')
-      .getByText(/Line 1, column \d+/)
-      .waitFor();
+    assert.deepEqual(console.offences, []);
+    assert.deepEqual(console.offences, []);
+  },
+);
+
+test(
+  'the gateway judges an expression while it is written, and a late answer is dropped',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage();
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    await open('Rules');
+    const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
+    const mistake = page.getByRole('status', { name: 'Mistake in the expression' });
+    const write = async (text: string): Promise<void> => {
+      await expression.click();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.insertText(text);
+    };
+    await write('true &&\n  jwtt.sub == "a"');
+    await mistake.getByText('Line 2, column 3: unknown variable jwtt').waitFor();
+    assert.equal(await page.locator('.cm-lintRange-error').textContent(), 'jwtt');
+    assert.deepEqual(await console.findings(), []);
+
+    // An expression that fails for this caller only has no mistake.
+    await write('jwt.sub == "a"');
+    await until('the mistake to go', async () => (await mistake.textContent()) === '');
+    assert.equal(await page.locator('.cm-lintRange-error').count(), 0);
+
+    // The answer about the first text comes after that about the second.
+    const first = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const answers: string[] = [];
+    await page.route('**/api/v1/cel', async (route) => {
+      const { expression: text } = route.request().postDataJSON() as { readonly expression: string };
+      if (text === 'first(') {
+        asked.resolve();
+        await first.promise;
+      }
+      await route.continue().catch(() => undefined);
+      answers.push(text);
+    });
+    await write('first(');
+    await asked.promise;
+    await write('second(');
+    await mistake.getByText('Line 1, column 7').waitFor();
+    first.resolve();
+    await until('the late answer', () => answers.includes('first('));
+    assert.match((await mistake.textContent()) ?? '', /column 7/);
+    assert.equal(await page.locator('.cm-lintRange-error').textContent(), '(');
+    await page.unrouteAll({ behavior: 'wait' });
     assert.deepEqual(console.offences, []);
   },
 );

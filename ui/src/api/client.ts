@@ -33,10 +33,11 @@ export interface Change {
  * @param path below `/api/v1/`
  * @returns the JSON of the answer, undefined where it has no body; its shape is that of the row in `src/admin`
  * @throws ApiError for an answer that is no success
+ * @param signal ends the request
  * @throws TypeError where the gateway cannot be reached
  */
-export async function ask<T>(path: string, change?: Change): Promise<T> {
-  const response = await openAnswer(path, change);
+export async function ask<T>(path: string, change?: Change, signal?: AbortSignal): Promise<T> {
+  const response = await openAnswer(path, change, signal);
   const text = await response.text();
   // The gateway checks its answers against the same rows in its tests.
   return (text === '' ? undefined : JSON.parse(text)) as T;

@@ -2,7 +2,7 @@
 
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { ask } from './client.ts';
-import type { CelAnswer, Decision, RuleInUse } from './types.ts';
+import type { CelAnswer, Decision, ExpressionWords, RuleInUse } from './types.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -20,6 +20,14 @@ export const explain = (request: WrittenRequest): Promise<Decision> =>
 /** Evaluates an expression about a request. */
 export const evaluate = (expression: string, request: WrittenRequest): Promise<CelAnswer> =>
   ask<CelAnswer>('cel', { method: 'POST', body: { expression, ...request } });
+
+/** Judges an expression without a request. */
+export const judgeExpression = (expression: string, signal: AbortSignal): Promise<CelAnswer> =>
+  ask<CelAnswer>('cel', { method: 'POST', body: { expression } }, signal);
+
+/** Variables and functions of expressions; they are those of the program of the gateway. */
+export const useExpressionWords = (): UseQueryResult<ExpressionWords> =>
+  useQuery({ queryKey: ['cel'], queryFn: () => ask<ExpressionWords>('cel'), staleTime: Infinity });
 
 /** A rule in use with another expression. */
 export type ChangedRule = Pick<RuleInUse, 'place' | 'expression'>;

@@ -35,6 +35,8 @@ export type SentRequest = z.input<typeof shapes.playRequest>;
 export type GivenAnswer = z.infer<typeof shapes.played>;
 /** The value of an expression, or why it has none. */
 export type CelAnswer = z.infer<typeof shapes.expressionResult>;
+/** Variables and functions of expressions. */
+export type ExpressionWords = z.infer<typeof shapes.expressionWords>;
 export type Problem = z.infer<typeof shapes.problemDocument>;
 /** A login of the playground. */
 export type NewLogin = z.input<typeof shapes.newLogin>;

@@ -1,18 +1,17 @@
 import { Button, Group, NativeSelect, Stack, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useRoutes } from '../api/queries.ts';
 import { evaluate, explain, useRules, type WrittenRequest } from '../api/rules.ts';
 import type { CelAnswer, RouteView, RuleInUse } from '../api/types.ts';
-import { Editor } from '../editor/Editor.tsx';
 import { Failure } from '../parts/Failure.tsx';
 import { Loaded } from '../parts/Loaded.tsx';
 import { Note } from '../parts/Note.tsx';
 import { PageTitle } from '../parts/PageTitle.tsx';
 import { DecisionTree } from '../parts/DecisionTree.tsx';
-import { cel } from './celLanguage.ts';
 import { claimsOf } from './claimsOf.ts';
+import { ExpressionEditor } from './ExpressionEditor.tsx';
 import { Matrix } from './Matrix.tsx';
 import { exampleFor } from './requestText.ts';
 import { RuleList } from './RuleList.tsx';
@@ -48,7 +47,6 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
   const [claims, setClaims] = useState('');
   const [expression, setExpression] = useState('');
   const [baseline, setBaseline] = useState<RuleInUse>();
-  const language = useMemo(() => cel(), []);
   const written = (): WrittenRequest => {
     const given = claimsOf(claims, 'Claims');
     return { request, ...(given === undefined ? {} : { claims: given }) };
@@ -110,13 +108,7 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
           }
         }}
       />
-      <Editor
-        label="Expression (CEL)"
-        value={expression}
-        onChange={setExpression}
-        extensions={language}
-        height="7rem"
-      />
+      <ExpressionEditor value={expression} onChange={setExpression} claims={claims} request={request} />
       <Group>
         <Button loading={value.isPending} disabled={expression.trim() === ''} onClick={() => value.mutate()}>
           Evaluate

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { celNames } from './celNames.ts';
 import { toolCall, withTool } from './requestText.ts';
 
 test('the tool of a written call can be replaced, and its arguments stay', () => {
@@ -14,12 +13,4 @@ test('the tool of a written call can be replaced, and its arguments stay', () =>
   });
   assert.equal(other.split('\n\n')[0], text.split('\n\n')[0]);
   assert.equal(withTool('GET / HTTP/1.1\nHost: a\n\n', 'echo'), undefined);
-});
-
-test('the editor offers the variables of rules with their types, and none that rules cannot use', () => {
-  const types = new Map(celNames.map(({ name, type }) => [name, type]));
-  assert.equal(types.get('mcp.tool.name'), 'string');
-  assert.equal(types.get('source.port'), 'int');
-  assert.equal(types.get('jwt'), 'map');
-  assert.equal(types.has('request.body'), false);
 });

@@ -28,15 +28,33 @@ export function textOf(record: RequestRecord): string {
   return `${record.method} ${record.path} HTTP/1.1\nHost: ${record.host}\n`;
 }
 
-/** The same request with another tool; undefined where the text is no tool call. */
-export function withTool(text: string, tool: string): string | undefined {
+interface ToolCall {
+  readonly method?: unknown;
+  readonly params?: { readonly name?: unknown; readonly arguments?: unknown };
+}
+
+/** The head and the message of a tool call; undefined where the text is none. */
+function callIn(text: string): { readonly head: string; readonly message: ToolCall } | undefined {
   const [, head, body] = /^([^]*?\n\r?\n)([^]*)$/.exec(text) ?? [];
   if (head === undefined || body === undefined) return undefined;
   try {
-    const message = JSON.parse(body) as { readonly method?: unknown; readonly params?: object };
-    if (message.method !== 'tools/call') return undefined;
-    return head + JSON.stringify({ ...message, params: { ...message.params, name: tool } });
+    const message = JSON.parse(body) as ToolCall;
+    return message.method === 'tools/call' ? { head, message } : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The same request with another tool; undefined where the text is no tool call. */
+export function withTool(text: string, tool: string): string | undefined {
+  const call = callIn(text);
+  if (call === undefined) return undefined;
+  const { head, message } = call;
+  return head + JSON.stringify({ ...message, params: { ...message.params, name: tool } });
+}
+
+/** The arguments of a tool call; empty where the text is none. */
+export function argumentsIn(text: string): object {
+  const given = callIn(text)?.message.params?.arguments;
+  return typeof given === 'object' && given !== null ? given : {};
 }
