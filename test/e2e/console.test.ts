@@ -709,3 +709,59 @@ test(
     assert.deepEqual(console.offences, []);
   },
 );
+
+test(
+  'an edited rule goes into the draft of the configuration at its place, and to no draft with another edit',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage({ storage: { mode: 'file' } });
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    const expression = page.getByRole('textbox', { name: 'Expression (CEL)' });
+    const edit = page.getByRole('button', { name: 'Edit in Configuration' });
+    const choose = async (rule: string): Promise<void> => {
+      await open('Rules');
+      await page
+        .getByLabel('Rule in use', { exact: true })
+        .selectOption({ label: `tools · mcpAuthorization: allow ${rule} (lists and calls)` });
+      await expression.getByText('mcp.').first().waitFor();
+    };
+    const selected = (): Promise<string> => page.evaluate<string>('document.getSelection().toString()');
+
+    await choose('users of tools may echo');
+    await edit.click();
+    await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor();
+    await until(
+      'the selection',
+      async () => (await selected()) === `'mcp.tool.name == "echo" && "${group}" in jwt.groups'`,
+    );
+    assert.equal(await page.getByText('Unsaved edit').count(), 0);
+
+    await choose('everyone may list');
+    await expression.click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText(`mcp.tool.name == "it's"`);
+    await edit.click();
+    await page.getByText('The configuration is valid. Routes changed:').waitFor();
+    assert.equal(await selected(), `mcp.tool.name == "it's"`);
+    assert.deepEqual(await console.findings(), []);
+
+    await choose('users of tools may echo');
+    await expression.click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText('mcp.tool.name == "other"');
+    await edit.click();
+    await page.getByRole('status').getByText('The page has an unsaved edit.').waitFor();
+    await page.getByLabel('the expression', { exact: true }).getByText('mcp.tool.name == "other"').waitFor();
+    await until('the selection', async () => (await selected()).includes('in jwt.groups'));
+    assert.deepEqual(await console.findings(), []);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The file is saved, and the gateway uses it.').waitFor();
+    const expected = stage.yaml.replace(
+      'allow: mcp.tool.name == "get-sum"',
+      `allow: mcp.tool.name == "it's"`,
+    );
+    assert.equal(readFileSync(stage.gateway.file, 'utf8'), expected);
+    assert.deepEqual(console.offences, []);
+  },
+);

@@ -1,7 +1,7 @@
 import { Button, Group, Stack } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation } from '@tanstack/react-query';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import { newestConfig, save, useCheck } from '../api/configuration.ts';
 import { readStatus, useSession } from '../api/queries.ts';
@@ -11,6 +11,9 @@ import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
 import { Tag } from '../parts/Tag.tsx';
 import { CheckReport } from './CheckReport.tsx';
+import { configurationPage, type Draft } from './draft.ts';
+import { HandedNote } from './HandedNote.tsx';
+import type { HandedRule } from './ruleEdit.ts';
 import { SaveReport } from './SaveReport.tsx';
 import { YamlEditor } from './YamlEditor.tsx';
 
@@ -19,20 +22,21 @@ const DiffView = lazy(async () => ({ default: (await import('../editor/DiffView.
 /** The time without a keystroke after which the gateway checks the text. */
 const checkMs = 500;
 
-/** The draft of this page has the path of the page. */
-const page = '/configuration';
-
-/** An edit, and the version of the file that it is made from. */
-interface Draft {
-  readonly base: Pick<ConfigText, 'text' | 'etag'>;
-  readonly text: string;
-}
-
 const isConflict = (error: Error | null): boolean => error instanceof ApiError && error.status === 412;
+
+/** The rule that the page Rules handed over. */
+function handedRule(): HandedRule | undefined {
+  const state: unknown = history.state;
+  if (typeof state !== 'object' || state === null || !('rule' in state)) return undefined;
+  return state.rule as HandedRule;
+}
 
 /** Edits the file: checks each edit, shows the difference, and saves text, so that comments survive. */
 export function EditPanel({ config }: { config: ConfigText }) {
-  const [draft, keep] = useDraft<Draft>(page);
+  const [handed] = useState(handedRule);
+  /** A reload must not select a place in another text. */
+  useEffect(() => history.replaceState(null, ''), []);
+  const [draft, keep] = useDraft<Draft>(configurationPage);
   const { base, text } = draft ?? { base: config, text: config.text };
   const [settled] = useDebouncedValue(text, checkMs);
   const changed = draft !== undefined;
@@ -50,7 +54,7 @@ export function EditPanel({ config }: { config: ConfigText }) {
     },
     onSuccess: async () => {
       const newest = await newestConfig();
-      edit({ base: newest, text: draftOf<Draft>(page)?.text ?? newest.text });
+      edit({ base: newest, text: draftOf<Draft>(configurationPage)?.text ?? newest.text });
     },
   });
   /** The text stays; the version of the others becomes the one that it is compared with. */
@@ -67,8 +71,10 @@ export function EditPanel({ config }: { config: ConfigText }) {
   };
   return (
     <Stack gap="sm">
+      {handed?.refusal !== undefined && <HandedNote handed={handed} />}
       <YamlEditor
         value={text}
+        select={handed?.select}
         readOnly={isViewer}
         onChange={(value) => {
           edit({ base, text: value });

@@ -6,6 +6,7 @@ import { useSchema } from '../api/configuration.ts';
 import type { ConfigProblem } from '../api/types.ts';
 import { Editor } from '../editor/Editor.tsx';
 import { schemaCompletion } from './completion.ts';
+import type { Extent } from './yamlScalar.ts';
 
 const none: readonly ConfigProblem[] = [];
 
@@ -16,8 +17,9 @@ export function YamlEditor(props: {
   readOnly: boolean;
   problems?: readonly ConfigProblem[] | undefined;
   warnings?: readonly ConfigProblem[] | undefined;
+  select?: Extent | undefined;
 }) {
-  const { value, onChange, readOnly, problems = none, warnings = none } = props;
+  const { value, onChange, readOnly, problems = none, warnings = none, select } = props;
   const schema = useSchema().data;
   const extensions = useMemo(
     (): Extension => [
@@ -32,7 +34,15 @@ export function YamlEditor(props: {
     ],
     [schema, problems, warnings, readOnly],
   );
-  return <Editor label="Configuration as YAML" value={value} onChange={onChange} extensions={extensions} />;
+  return (
+    <Editor
+      label="Configuration as YAML"
+      value={value}
+      onChange={onChange}
+      extensions={extensions}
+      select={select}
+    />
+  );
 }
 
 function diagnostic(

@@ -12,8 +12,10 @@ export function Editor(props: {
   /** Must stay the same object as long as nothing changes. */
   extensions: Extension;
   height?: string;
+  /** A part of the text to select and show, each time that it is another object. */
+  select?: { readonly from: number; readonly to: number } | undefined;
 }) {
-  const { value, onChange, label, extensions, height = '55vh' } = props;
+  const { value, onChange, label, extensions, height = '55vh', select } = props;
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const changing = useRef(new Compartment());
@@ -51,5 +53,16 @@ export function Editor(props: {
     if (shown === undefined || shown.state.doc.toString() === value) return;
     shown.dispatch({ changes: { from: 0, to: shown.state.doc.length, insert: value } });
   }, [value]);
+  useEffect(() => {
+    const { current: shown } = view;
+    if (shown === undefined || select === undefined) return;
+    const { length } = shown.state.doc;
+    const anchor = Math.min(select.from, length);
+    shown.dispatch({
+      selection: { anchor, head: Math.min(select.to, length) },
+      effects: EditorView.scrollIntoView(anchor, { y: 'center' }),
+    });
+    shown.focus();
+  }, [select]);
   return <div ref={place} className="editor" style={{ height }} />;
 }

@@ -2,7 +2,7 @@ import { Button, Group, NativeSelect, Stack, Textarea, Title } from '@mantine/co
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { useRoutes } from '../api/queries.ts';
+import { useRoutes, useSession } from '../api/queries.ts';
 import { evaluate, explain, useRules, type WrittenRequest } from '../api/rules.ts';
 import type { CelAnswer, RouteView, RuleInUse } from '../api/types.ts';
 import { Failure } from '../parts/Failure.tsx';
@@ -114,9 +114,7 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
           Evaluate
         </Button>
       </Group>
-      {baseline !== undefined && baseline.expression !== expression && (
-        <TakeOver rule={baseline} expression={expression} />
-      )}
+      {baseline !== undefined && <TakeOver rule={baseline} expression={expression} />}
       {value.error !== null && <Failure error={value.error} doing="Evaluating the expression" />}
       {value.data !== undefined && <Value answer={value.data} />}
       <Title order={2} size="h4">
@@ -155,22 +153,27 @@ function RuleChooser(props: {
   );
 }
 
-/** Copies an edited expression, and names the place where it belongs. */
+/** Takes a rule to the page Configuration, with its new expression. */
 function TakeOver({ rule, expression }: { rule: RuleInUse; expression: string }) {
   const [, navigate] = useLocation();
-  const copy = useMutation({ mutationFn: () => navigator.clipboard.writeText(expression) });
+  const isOperator = useSession().data?.role === 'operator';
+  const edit = useMutation({
+    mutationFn: async () => {
+      // The reader of YAML is a part of that page.
+      const { editRule } = await import('../configuration/ruleEdit.ts');
+      return await editRule(rule, expression, isOperator);
+    },
+    onSuccess: (handed) => navigate('/configuration', { state: { rule: handed } }),
+  });
   return (
     <Group gap="xs">
-      <Button
-        variant="default"
-        onClick={() => copy.mutate(undefined, { onSuccess: () => navigate('/configuration') })}
-      >
-        Copy and edit in Configuration
+      <Button variant="default" loading={edit.isPending} onClick={() => edit.mutate()}>
+        Edit in Configuration
       </Button>
       <span className="quiet wrap">
         {rule.policy} in {rule.file}, line {rule.line}: <span className="mono">{rule.place}</span>
       </span>
-      {copy.error !== null && <Failure error={copy.error} doing="Copying the expression" />}
+      {edit.error !== null && <Failure error={edit.error} doing="Reading the configuration" />}
     </Group>
   );
 }
