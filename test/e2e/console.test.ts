@@ -765,3 +765,38 @@ test(
     assert.deepEqual(console.offences, []);
   },
 );
+
+test(
+  'the matrix offers the tools that a route lists for a caller, and callers of recent requests',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage();
+    const bob = await openSession(stage.mcp, stage.tokens.bob);
+    assert.ok((await bob.call('echo', { message: 'hello' })).error);
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    const tool = page.getByLabel('Add a tool');
+    const tools = page.getByRole('textbox', { name: 'Tools' });
+    const offered = (): Promise<string[]> => tool.locator('option').allTextContents();
+    await open('Rules');
+    await until('the tool of the refused call', async () => (await offered()).includes('echo'));
+    assert.ok(!(await offered()).includes('get-sum'));
+
+    const list = page.getByRole('button', { name: 'List the tools of tools' });
+    await list.click();
+    await page.getByRole('alert').getByText('Listing the tools failed.').waitFor();
+    await page.getByLabel('Token of a caller').fill(stage.tokens.alice);
+    await list.click();
+    await page.getByText(/^The route lists \d+ tools\.$/).waitFor();
+    await tool.selectOption('get-sum');
+    await tool.selectOption('echo');
+    assert.equal(await tools.inputValue(), 'get-sum, echo');
+    assert.ok(!(await offered()).includes('echo'), 'a tool is offered once');
+    await page.getByLabel('Add a recent caller').selectOption({ index: 1 });
+    assert.match(await page.getByLabel('Claims of caller 2').inputValue(), /"sub":"bob"/);
+    assert.deepEqual(await console.findings(), []);
+    const sessions = await operatorOf(stage.gateway)('GET', '/api/v1/sessions');
+    assert.equal((sessions.json as readonly object[]).length, 1, 'only the session of bob stays');
+    assert.deepEqual(console.offences, []);
+  },
+);

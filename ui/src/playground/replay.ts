@@ -1,6 +1,7 @@
 /** A recorded request that the playground sends again. */
 
 import type { AuditLines, RequestRecord, RouteView } from '../api/types.ts';
+import { routeOf } from '../rules/recentCallers.ts';
 import type { KindName } from './ItemPanels.tsx';
 
 export interface Replay {
@@ -31,7 +32,7 @@ export function replayOf(
   routes: readonly RouteView[],
   audit: AuditLines | undefined,
 ): Replay | undefined {
-  const route = routes.find(({ id }) => id === `${record.bind}/${record.listener}/${record.route}`);
+  const route = routes.find(({ id }) => id === routeOf(record));
   if (route === undefined || route.kind === 'tcp') return undefined;
   const [item] = kinds.flatMap(([field, kind]) => {
     const name = record.extra?.[field];

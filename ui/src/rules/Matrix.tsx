@@ -2,13 +2,16 @@ import { Button, Group, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { evaluate, explain, judge } from '../api/rules.ts';
-import type { Decision, RuleInUse } from '../api/types.ts';
+import { useSession } from '../api/queries.ts';
+import type { Decision, RouteView, RuleInUse } from '../api/types.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
 import { Tag, type Tone } from '../parts/Tag.tsx';
+import { AddSelect } from './AddSelect.tsx';
 import { claimsOf } from './claimsOf.ts';
-import { recentCalls } from './recentCallers.ts';
+import { newestRecords, recentCalls, useRecentRecords } from './recentCallers.ts';
 import { withTool } from './requestText.ts';
+import { ToolLister } from './ToolLister.tsx';
 
 /** A caller of the matrix. */
 interface Caller {
@@ -16,6 +19,8 @@ interface Caller {
   readonly claims: string;
 }
 
+/** Tools that are taken with recent callers. */
+const mostTaken = 10;
 /** Cells of a matrix; each is a request to the gateway. */
 const mostCells = 200;
 
@@ -42,22 +47,35 @@ interface Row {
  * Shows which callers could use which tools: with a changed rule among all rules of its route, before it is saved, or
  * by a new expression alone.
  * @param props.rule the rule in use that the expression would replace
+ * @param props.route the route of the request
  */
-export function Matrix(props: { expression: string; rule: RuleInUse | undefined; request: string }) {
-  const { expression, rule, request } = props;
+export function Matrix(props: {
+  expression: string;
+  rule: RuleInUse | undefined;
+  request: string;
+  route: RouteView | undefined;
+}) {
+  const { expression, rule, request, route } = props;
   const [callers, setCallers] = useState<readonly Caller[]>([{ id: 1, claims: '' }]);
   const [toolText, setToolText] = useState('');
   const tools = [...new Set(toolText.split(',').map((name) => name.trim()))].filter((name) => name !== '');
   const fill = useMutation({ mutationFn: () => rowsOf({ expression, rule, request }, callers, tools) });
+  const isOperator = useSession().data?.role === 'operator';
+  const [listed, setListed] = useState<readonly string[]>([]);
+  const known = recentCalls(useRecentRecords().data ?? [], route?.id);
   const recent = useMutation({
-    mutationFn: recentCalls,
+    mutationFn: async () => recentCalls(await newestRecords(), route?.id),
     onSuccess: ({ callers: found, tools: used }) => {
       if (found.length > 0)
         setCallers(found.map((claims, at) => ({ id: at + 1, claims: JSON.stringify(claims) })));
-      setToolText((text) => (text.trim() === '' ? used.join(', ') : text));
+      setToolText((text) => (text.trim() === '' ? used.slice(0, mostTaken).join(', ') : text));
       fill.reset();
     },
   });
+  const add = (claims: string): void => {
+    setCallers([...callers, { id: Math.max(0, ...callers.map(({ id }) => id)) + 1, claims }]);
+    fill.reset();
+  };
   const change = (id: number, claims: string): void => {
     setCallers(callers.map((caller) => (caller.id === id ? { id, claims } : caller)));
     fill.reset();
@@ -92,20 +110,38 @@ export function Matrix(props: { expression: string; rule: RuleInUse | undefined;
       ))}
       <TextInput
         label="Tools"
-        description="Names, separated by commas. Recent calls name those that clients use."
+        description="Names, separated by commas."
         value={toolText}
         onChange={({ currentTarget }) => {
           setToolText(currentTarget.value);
           fill.reset();
         }}
       />
+      <Group align="end">
+        <AddSelect
+          label="Add a tool"
+          empty="no tool is known yet"
+          data={[...new Set([...listed, ...known.tools])]
+            .filter((name) => !tools.includes(name))
+            .map((name) => ({ value: name, label: name }))}
+          onAdd={(name) => {
+            setToolText([...tools, name].join(', '));
+            fill.reset();
+          }}
+        />
+        <AddSelect
+          label="Add a recent caller"
+          empty="no kept request has a caller"
+          data={known.callers.map((claims) => ({
+            value: JSON.stringify(claims),
+            label: `${String(claims['sub'])}: ${JSON.stringify(claims)}`,
+          }))}
+          onAdd={add}
+        />
+      </Group>
+      {isOperator && route?.kind === 'mcp' && <ToolLister key={route.id} route={route} onTools={setListed} />}
       <Group>
-        <Button
-          variant="default"
-          onClick={() =>
-            setCallers([...callers, { id: Math.max(0, ...callers.map(({ id }) => id)) + 1, claims: '{}' }])
-          }
-        >
+        <Button variant="default" onClick={() => add('{}')}>
           Add a caller
         </Button>
         <Button variant="default" loading={recent.isPending} onClick={() => recent.mutate()}>

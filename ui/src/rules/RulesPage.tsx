@@ -29,20 +29,26 @@ export const RulesPage = () => (
   </Stack>
 );
 
+interface Handed {
+  readonly request: string;
+  /** Id of the route of the request. */
+  readonly route: string;
+}
+
 /** A request that another page handed over. */
-function handedRequest(): string | undefined {
+function handedRequest(): Handed | undefined {
   const state: unknown = history.state;
   if (typeof state !== 'object' || state === null || !('request' in state)) return undefined;
-  return typeof state.request === 'string' ? state.request : undefined;
+  return state as Handed;
 }
 
 function Trial({ routes }: { routes: readonly RouteView[] }) {
   const [request, setRequest] = useState(
-    () => handedRequest() ?? exampleFor(routes.find(({ kind }) => kind === 'mcp') ?? routes[0]),
+    () => handedRequest()?.request ?? exampleFor(routes.find(({ kind }) => kind === 'mcp') ?? routes[0]),
   );
   /** The route whose request stands in the field. */
-  const [route, setRoute] = useState(() =>
-    handedRequest() === undefined ? (routes.find(({ kind }) => kind === 'mcp') ?? routes[0])?.id : undefined,
+  const [route, setRoute] = useState(
+    () => handedRequest()?.route ?? (routes.find(({ kind }) => kind === 'mcp') ?? routes[0])?.id,
   );
   const [claims, setClaims] = useState('');
   const [expression, setExpression] = useState('');
@@ -120,7 +126,12 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
       <Title order={2} size="h4">
         Callers and tools
       </Title>
-      <Matrix expression={expression} rule={baseline} request={request} />
+      <Matrix
+        expression={expression}
+        rule={baseline}
+        request={request}
+        route={routes.find(({ id }) => id === route)}
+      />
     </>
   );
 }

@@ -1,13 +1,16 @@
 /** Claim sets of the callers of recent requests. */
 
 import { EventReader } from '../api/eventReader.ts';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { openAnswer } from '../api/client.ts';
+import { queryClient } from '../api/queries.ts';
 import type { Claims } from '../api/rules.ts';
 import type { Decision, RequestRecord } from '../api/types.ts';
 
 /** The gateway sends its kept records at once, and then those of further requests. */
 const readMs = 1_000;
 const mostCallers = 20;
+const recentKey = ['recent records'];
 
 /** The callers of recent requests, and the tools that they named; the latest first. */
 export interface RecentCalls {
@@ -15,7 +18,7 @@ export interface RecentCalls {
   readonly tools: readonly string[];
 }
 
-const mostTools = 10;
+const mostTools = 100;
 
 /** Reads the requests that the gateway keeps, the oldest first. @throws ApiError */
 export async function recentRecords(): Promise<readonly RequestRecord[]> {
@@ -36,10 +39,26 @@ export async function recentRecords(): Promise<readonly RequestRecord[]> {
   return records;
 }
 
-/** Reads callers and tools of the requests that the gateway keeps. @throws ApiError */
-export async function recentCalls(): Promise<RecentCalls> {
-  const records = await recentRecords();
-  const tools = records.toReversed().flatMap(({ extra }) => extra?.['mcp.tool'] ?? []);
+/** Callers and tools of the requests that the gateway keeps. They are read when the page opens, and on demand. */
+export const useRecentRecords = (): UseQueryResult<readonly RequestRecord[]> =>
+  useQuery({ queryKey: recentKey, queryFn: recentRecords, staleTime: Infinity });
+
+/** Reads the records again. @throws ApiError */
+export const newestRecords = (): Promise<readonly RequestRecord[]> =>
+  queryClient.fetchQuery({ queryKey: recentKey, queryFn: recentRecords, staleTime: 0 });
+
+/** The id of the route that a record names, as the list of routes has it. */
+export const routeOf = ({ bind, listener, route }: RequestRecord): string => `${bind}/${listener}/${route}`;
+
+/**
+ * Callers and tools of records.
+ * @param route takes the tools of this route only
+ */
+export function recentCalls(records: readonly RequestRecord[], route: string | undefined): RecentCalls {
+  const tools = records
+    .toReversed()
+    .filter((record) => route === undefined || routeOf(record) === route)
+    .flatMap(({ extra }) => extra?.['mcp.tool'] ?? []);
   return { callers: callersOf(records), tools: [...new Set(tools.map(String))].slice(0, mostTools) };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestRecord } from '../api/types.ts';
-import { callersOf } from './recentCallers.ts';
+import { callersOf, recentCalls } from './recentCallers.ts';
 import { claimsOf } from './claimsOf.ts';
 import { labelOf } from './ruleTexts.ts';
 
@@ -57,4 +57,12 @@ test('callers of records have the claims that rules read, and the latest comes f
       { sub: 'bob', groups: [] },
     ],
   );
+});
+
+test('tools of records are those of the route, the latest first', () => {
+  const call = (route: string, tool: string) =>
+    ({ bind: '0', listener: 'l', route, extra: { 'mcp.tool': tool } }) as unknown as RequestRecord;
+  const records = [call('a', 'read'), call('b', 'other'), call('a', 'write'), call('a', 'read')];
+  assert.deepEqual(recentCalls(records, '0/l/a').tools, ['read', 'write']);
+  assert.deepEqual(recentCalls(records, undefined).tools, ['read', 'write', 'other']);
 });

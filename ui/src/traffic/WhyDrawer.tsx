@@ -6,6 +6,7 @@ import { Note } from '../parts/Note.tsx';
 import { clock, shortMs } from '../parts/time.ts';
 import { DecisionTree } from '../parts/DecisionTree.tsx';
 import { replayOf } from '../playground/replay.ts';
+import { routeOf } from '../rules/recentCallers.ts';
 import { textOf } from '../rules/requestText.ts';
 import { mcpText } from './outcome.ts';
 
@@ -39,7 +40,9 @@ export function WhyDrawer({ record, onClose }: { record: RequestRecord | undefin
             <Button
               variant="default"
               size="xs"
-              onClick={() => navigate('/rules', { state: { request: textOf(record) } })}
+              onClick={() =>
+                navigate('/rules', { state: { request: textOf(record), route: routeOf(record) } })
+              }
             >
               Try in Rules
             </Button>
