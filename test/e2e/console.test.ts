@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { until } from '../../src/until.testing.ts';
+import { usedSecret } from '../../src/usedSecrets.testing.ts';
 import type { Page } from 'playwright-core';
 import { builtConsole } from '../support/builtConsole.ts';
 import { browserPath, openConsole, startConsoleStage, write } from './console.testing.ts';
@@ -613,7 +614,7 @@ test(
       .waitFor();
 
     // An edit of a rule in use, before it is saved.
-    await page.getByText('All rules in use (5)').click();
+    await page.getByText('All rules in use (6)').click();
     const rules = page.getByRole('table', { name: 'Rules and what they decide' });
     await rules.getByRole('row', { name: /^app not eve deny .* whole requests$/ }).waitFor();
     const rule = page.getByLabel('Rule in use', { exact: true });
@@ -798,5 +799,75 @@ test(
     const sessions = await operatorOf(stage.gateway)('GET', '/api/v1/sessions');
     assert.equal((sessions.json as readonly object[]).length, 1, 'only the session of bob stays');
     assert.deepEqual(console.offences, []);
+  },
+);
+
+test(
+  'headers of a person go with each request of an MCP session, and the page does not keep them',
+  journey,
+  async () => {
+    await using stage = await startConsoleStage();
+    await using console = await openConsole(stage.gateway);
+    const { page, open } = console;
+    const alert = page.getByRole('alert');
+    const secret = usedSecret('a-secret-in-a-header-of-a-person');
+    const withoutHeader: string[] = [];
+    await page.route('**/api/v1/playground/**', async (route) => {
+      const sent = route.request().postDataJSON() as {
+        readonly headers: Readonly<Record<string, string>>;
+        readonly body?: string;
+      };
+      if (sent.headers['x-note'] !== secret) withoutHeader.push(sent.body ?? '');
+      await route.continue();
+    });
+    const header = async (name: string, value: string): Promise<void> => {
+      await page.getByLabel('Name of header 1').fill(name);
+      await page.getByLabel('Value of header 1').fill(value);
+    };
+    await open('Playground');
+    await page.getByLabel('Token', { exact: true }).fill(stage.tokens.bob);
+    await page.getByText('Headers (0)').click();
+    await page.getByRole('button', { name: 'Add a header' }).click();
+    const begin = page.getByRole('button', { name: /^Open a (?:new )?session$/ });
+    for (const [name, refusal] of [
+      ['Mcp-Session-Id', 'mcp-session-id: the session writes this header itself.'],
+      ['authorization', 'authorization: write the credential of the route into its own field.'],
+      ['Transfer-Encoding', 'headers.transfer-encoding: the gateway writes this header itself'],
+    ] as const) {
+      await header(name, 'x');
+      await begin.click();
+      await alert.getByText(refusal).waitFor();
+    }
+    withoutHeader.length = 0;
+    await header('X-Note', secret);
+    await page.getByRole('button', { name: 'Add a header' }).click();
+    await page.getByLabel('Name of header 2').fill('x-team');
+    await page.getByLabel('Value of header 2').fill('blue');
+    assert.deepEqual(await console.findings(), []);
+    for (const revision of ['2025-11-25', '2026-07-28']) {
+      await page.getByLabel('Revision of MCP').selectOption(revision);
+      await begin.click();
+      // A rule shows this tool to requests with the header only.
+      await page.getByLabel('Choose a tool').selectOption('get-tiny-image');
+      await page.getByRole('button', { name: 'Call get-tiny-image' }).click();
+      await page.getByRole('region', { name: 'Result' }).getByRole('img').first().waitFor();
+    }
+    await page.getByRole('button', { name: 'Remove header 2' }).click();
+    await begin.click();
+    await until('the tools without the header', async () => {
+      const names = await page.getByLabel('Choose a tool').locator('option').allTextContents();
+      return names.includes('get-sum') && !names.includes('get-tiny-image');
+    });
+    assert.deepEqual(withoutHeader, []);
+    assert.ok(!(await page.getByRole('region', { name: 'Protocol' }).textContent())?.includes(secret));
+    await open('Traffic');
+    await open('Playground');
+    await page.getByText('Headers (0)').waitFor();
+    const kept = await page.evaluate<string>(
+      'JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, history.state])',
+    );
+    assert.ok(!kept.includes(secret));
+    const faults = console.offences.filter((line) => !/status of 422/.test(line));
+    assert.deepEqual(faults, []);
   },
 );

@@ -57,6 +57,8 @@ binds:
             allow: has(mcp.prompt) || has(mcp.resource)
           - name: users of tools may echo
             allow: 'mcp.tool.name == "echo" && "${group}" in jwt.groups'
+          - name: team blue sees pictures
+            allow: 'mcp.tool.name == "get-tiny-image" && "x-team" in request.headers && request.headers["x-team"] == "blue"'
           - name: users of tools may answer questions
             allow: 'mcp.tool.name.startsWith("trigger-") && "${group}" in jwt.groups'
       backends: [{ mcp: { targets: [{ name: everything, stdio: ${inline(server)} }] } }]

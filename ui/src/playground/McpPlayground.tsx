@@ -6,6 +6,8 @@ import type { RouteView } from '../api/types.ts';
 import { credentialHeader } from '../connect/credentials.ts';
 import { Failure } from '../parts/Failure.tsx';
 import { Note } from '../parts/Note.tsx';
+import { headersIn, type HeaderField } from './extraHeaders.ts';
+import { HeaderFields } from './HeaderFields.tsx';
 import { ItemPanel, itemsKey, kinds, type KindName } from './ItemPanels.tsx';
 import { TokenFields } from './login/TokenFields.tsx';
 import { McpSession, type SessionState } from './mcpSession.ts';
@@ -27,16 +29,19 @@ const nothing: SessionState = { entries: [], questions: [] };
 export function McpPlayground({ route }: { route: RouteView }) {
   const [replay] = useState(() => handedReplay(route.id));
   const [token, setToken] = useState('');
+  const [fields, setFields] = useState<readonly HeaderField[]>([]);
   const [revision, setRevision] = useState<Revision>('2025-11-25');
   const [opened, setOpened] = useState<Opened>();
   const [state, setState] = useState(nothing);
   const open = useMutation({
     mutationFn: async () => {
+      const headers = headersIn(fields, route);
       const id = crypto.randomUUID();
       const session = new McpSession({
         route: route.id,
         path: route.path ?? '/',
         credential: credentialHeader(route, token.trim()),
+        headers,
         revision,
         onChange: setState,
         onItems: () => void queryClient.invalidateQueries({ queryKey: itemsKey(id) }),
@@ -63,6 +68,7 @@ export function McpPlayground({ route }: { route: RouteView }) {
           needsLogin={open.error instanceof McpError && open.error.status === 401}
         />
       )}
+      <HeaderFields fields={fields} onChange={setFields} />
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -39,6 +39,8 @@ export interface SessionOptions {
   readonly path: string;
   /** The header with the credential of the caller. */
   readonly credential: Readonly<Record<string, string>>;
+  /** Further headers of each request; none that the session writes itself. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly revision: Revision;
   /** Called after each message, and when a question comes or goes. */
   readonly onChange: (state: SessionState) => void;
@@ -321,6 +323,7 @@ export class McpSession {
 
   private headers(): Readonly<Record<string, string>> {
     return {
+      ...this.options.headers,
       ...this.options.credential,
       ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }),
       // Requests before the answer to `initialize` name no revision.
