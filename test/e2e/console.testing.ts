@@ -14,6 +14,12 @@ const program = ['chromium', 'chromium-browser', 'google-chrome'].find(
 /** The program of the browser; undefined where none is installed. */
 export const browserPath = program && spawnSync('which', [program], { encoding: 'utf8' }).stdout.trim();
 
+/** The options of a test in a browser. */
+export const journey = {
+  skip: browserPath === undefined ? 'chromium is not installed' : false,
+  timeout: 240_000,
+} as const;
+
 /** The gateway runs in the root of the checkout. Pictures of the configuration show no folder of this machine. */
 const server = {
   cmd: 'node',
