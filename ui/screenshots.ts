@@ -79,6 +79,8 @@ const scenes: Readonly<Record<string, (page: Page, stage: ConsoleStage) => Promi
     await page.keyboard.type(' || jwt.sub == "bob"');
     await page.getByLabel('Claims of caller 1').fill('{"sub": "bob", "groups": []}');
     await page.getByRole('textbox', { name: 'Tools' }).fill('echo, get-sum');
+    // The page reads recent requests first.
+    await page.getByLabel('Add a recent caller').getByText('choose one of').waitFor({ state: 'attached' });
     await page.getByRole('button', { name: 'Fill the matrix' }).click();
     await page.getByRole('table', { name: 'Values for callers and tools' }).scrollIntoViewIfNeeded();
   },

@@ -19,7 +19,8 @@ const colours = HighlightStyle.define([
 
 const look = EditorView.theme({
   '&': { height: '100%', backgroundColor: 'var(--mantine-color-body)', color: 'var(--mantine-color-text)' },
-  '&.cm-focused': { outline: '2px solid var(--mantine-color-anchor)', outlineOffset: '-2px' },
+  // The frame of the editor shows the focus: gutters and the active line would cover an outline inside of it.
+  '&.cm-focused': { outline: 'none' },
   '.cm-scroller': { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: '13px' },
   '.cm-content': { caretColor: 'var(--mantine-color-text)' },
   '.cm-cursor': { borderLeftColor: 'var(--mantine-color-text)' },

@@ -14,10 +14,11 @@ export function AddSelect(props: {
       label={label}
       w={300}
       maw="100%"
-      disabled={data.length === 0}
       value=""
       data={[{ value: '', label: data.length === 0 ? empty : `choose one of ${data.length}` }, ...data]}
-      onChange={({ currentTarget }) => onAdd(currentTarget.value)}
+      onChange={({ currentTarget }) => {
+        if (currentTarget.value !== '') onAdd(currentTarget.value);
+      }}
     />
   );
 }

@@ -62,7 +62,9 @@ export function Matrix(props: {
   const fill = useMutation({ mutationFn: () => rowsOf({ expression, rule, request }, callers, tools) });
   const isOperator = useSession().data?.role === 'operator';
   const [listed, setListed] = useState<readonly string[]>([]);
-  const known = recentCalls(useRecentRecords().data ?? [], route?.id);
+  const records = useRecentRecords();
+  const known = recentCalls(records.data ?? [], route?.id);
+  const reading = records.isPending ? 'reading recent requests…' : undefined;
   const recent = useMutation({
     mutationFn: async () => recentCalls(await newestRecords(), route?.id),
     onSuccess: ({ callers: found, tools: used }) => {
@@ -82,7 +84,7 @@ export function Matrix(props: {
   };
   return (
     <Stack gap="xs" component="section" aria-label="Matrix">
-      <p className="quiet">
+      <p className="quiet flat">
         {rule === undefined
           ? 'The value of the expression for each caller and tool. Choose a rule in use to see what all rules of its route decide.'
           : 'The verdict of all rules of the route about a call, with the edited rule. A cell with two verdicts is one that the edit changes.'}{' '}
@@ -120,7 +122,7 @@ export function Matrix(props: {
       <Group align="end">
         <AddSelect
           label="Add a tool"
-          empty="no tool is known yet"
+          empty={reading ?? 'no further tool is known'}
           data={[...new Set([...listed, ...known.tools])]
             .filter((name) => !tools.includes(name))
             .map((name) => ({ value: name, label: name }))}
@@ -131,7 +133,7 @@ export function Matrix(props: {
         />
         <AddSelect
           label="Add a recent caller"
-          empty="no kept request has a caller"
+          empty={reading ?? 'no kept request has a caller'}
           data={known.callers.map((claims) => ({
             value: JSON.stringify(claims),
             label: `${String(claims['sub'])}: ${JSON.stringify(claims)}`,

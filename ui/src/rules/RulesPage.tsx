@@ -119,8 +119,8 @@ function Trial({ routes }: { routes: readonly RouteView[] }) {
         <Button loading={value.isPending} disabled={expression.trim() === ''} onClick={() => value.mutate()}>
           Evaluate
         </Button>
+        {baseline !== undefined && <TakeOver rule={baseline} expression={expression} />}
       </Group>
-      {baseline !== undefined && <TakeOver rule={baseline} expression={expression} />}
       {value.error !== null && <Failure error={value.error} doing="Evaluating the expression" />}
       {value.data !== undefined && <Value answer={value.data} />}
       <Title order={2} size="h4">
@@ -177,7 +177,7 @@ function TakeOver({ rule, expression }: { rule: RuleInUse; expression: string })
     onSuccess: (handed) => navigate('/configuration', { state: { rule: handed } }),
   });
   return (
-    <Group gap="xs">
+    <>
       <Button variant="default" loading={edit.isPending} onClick={() => edit.mutate()}>
         Edit in Configuration
       </Button>
@@ -185,7 +185,7 @@ function TakeOver({ rule, expression }: { rule: RuleInUse; expression: string })
         {rule.policy} in {rule.file}, line {rule.line}: <span className="mono">{rule.place}</span>
       </span>
       {edit.error !== null && <Failure error={edit.error} doing="Reading the configuration" />}
-    </Group>
+    </>
   );
 }
 

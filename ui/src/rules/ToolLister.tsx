@@ -27,7 +27,8 @@ export function ToolLister({
           <PasswordInput
             label={`${credentialNames[route.authentication.credential]} of a caller`}
             description="A caller sees the tools that the rules allow. The page keeps it in memory only."
-            w={420}
+            w={460}
+            maw="100%"
             autoComplete="off"
             value={credential}
             onChange={({ currentTarget }) => setCredential(currentTarget.value)}
