@@ -201,7 +201,7 @@ class Assembly implements Gateway {
   /** Loads the configuration that the command line names: a file is watched from now on. */
   private load(): LoadResult {
     const { source, env } = this.options;
-    if ('stream' in source) return loadText(source.settings, { file: this.sourceName, env });
+    if ('stream' in source) return loadText(source.settings, { file: this.sourceName, env, literal: true });
     if ('text' in source)
       return withMissingCommands(loadText(source.text, { file: this.sourceName, env }), env);
     this.source = new FileSource({
@@ -322,6 +322,7 @@ class Assembly implements Gateway {
         return effectiveTree(text, {
           file: this.sourceName,
           env,
+          literal: 'stream' in source,
           flags: this.options.flags ?? {},
           mark: redacted,
           shownArguments: redactArguments,

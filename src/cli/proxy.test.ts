@@ -37,6 +37,14 @@ test('the command reports wrong flags before it starts anything', async () => {
     [['--store=http://redis:6379'], 1, /config\.store\.redis\.url: /],
     [['--store-prefix=a:'], 1, /config\.store\.redis: expected either url or host/],
     [['--store-files=/nowhere'], 2, /--store-files requires --store/],
+    [['--settings={'], 2, /--settings: .*JSON/],
+    [['--settings=[]'], 2, /--settings: expected a JSON object/],
+    [['--settings={"limits":{}}'], 2, /--settings: expected audit, tracing, logging, got limits/],
+    [['--settings={"audit":{"sink":"tape"}}'], 1, /config\.audit\.sink: /],
+    [['--audit-files=/nowhere'], 2, /--audit-files requires audit in --settings/],
+    [['--tracing-headers=/nowhere'], 2, /--tracing-headers requires tracing in --settings/],
+    [['--settings={"logging":{}}', '--log-headers=/nowhere'], 2, /requires logging\.otlp in --settings/],
+    [['--settings={"audit":{"sink":"stdout"}}', '--audit-files=/nowhere/at-all'], 2, /ENOENT/],
     [['--store=redis://r', '--store-files=/nowhere/at-all'], 2, /--store-files \/nowhere\/at-all: .*ENOENT/],
   ];
   for (const [flags, code, why] of cases) {

@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { auditEntries } from '../model/index.ts';
 import { messageOf } from '../errorText.ts';
 import type { StreamSettings } from '../stream/index.ts';
 import { UsageError, type Command, type Flags, type Terminal } from './command.ts';
@@ -40,6 +41,20 @@ const storeFiles: Readonly<Record<string, readonly string[]>> = {
   'tls.crt': [...storePath, 'tls', 'cert'],
   'tls.key': [...storePath, 'tls', 'key'],
 };
+
+/** The parts of `config` that come as JSON. The controller sends the other parts, or a flag has them. */
+const jsonParts: readonly string[] = ['audit', 'tracing', 'logging'];
+
+const auditFiles: Readonly<Record<string, readonly string[]>> = {
+  [auditEntries.token]: ['audit', 'sink', 'http', 'token', 'file'],
+  [auditEntries.chainKey]: ['audit', 'chain', 'key', 'file'],
+};
+
+/** Folders whose files are headers of exports → the setting that has the headers. */
+const headerFolders = {
+  'tracing-headers': ['tracing', 'headers'],
+  'log-headers': ['logging', 'otlp', 'headers'],
+} as const satisfies Record<string, readonly string[]>;
 
 export const proxy: Command = {
   summary: 'serve one Gateway of a cluster, configured by the controller',
@@ -92,6 +107,26 @@ export const proxy: Command = {
       type: 'string',
       value: 'FOLDER',
       help: `credentials for the store, as far as the folder has them: ${Object.keys(storeFiles).join(', ')}`,
+    },
+    settings: {
+      type: 'string',
+      value: 'JSON',
+      help: `fields of config, without variables in values: ${jsonParts.join(', ')}`,
+    },
+    'audit-files': {
+      type: 'string',
+      value: 'FOLDER',
+      help: `secrets of the audit stream, as far as the folder has them: ${Object.keys(auditFiles).join(', ')}`,
+    },
+    'tracing-headers': {
+      type: 'string',
+      value: 'FOLDER',
+      help: 'headers of exported spans: each file is a header, read at start',
+    },
+    'log-headers': {
+      type: 'string',
+      value: 'FOLDER',
+      help: 'headers of exported log records: each file is a header, read at start',
     },
   },
   positionals: 0,
@@ -146,7 +181,7 @@ function controllerUrl(text: string): URL {
 
 /** The settings of this process, as the text of a configuration: so they are checked as in every other one. */
 function ownSettings(flags: Flags, { env }: Terminal): { text: string; env: Terminal['env'] } {
-  const config: Settings = {};
+  const config = jsonSettings(flags['settings']);
   const surroundings = { ...env };
   for (const [name, { path, variable }] of Object.entries(settings)) {
     const value = flags[name];
@@ -158,8 +193,10 @@ function ownSettings(flags: Flags, { env }: Terminal): { text: string; env: Term
   if (typeof folder === 'string') {
     if (typeof flags['store'] !== 'string') throw new UsageError('--store-files requires --store');
     for (const [file, path] of Object.entries(storeFiles))
-      if (namesIn(folder).includes(file)) set(config, path, join(folder, file));
+      if (namesIn('store-files', folder).includes(file)) set(config, path, join(folder, file));
   }
+  addAuditFiles(config, flags['audit-files']);
+  for (const [flag, path] of Object.entries(headerFolders)) addHeaders(config, flag, flags[flag], path);
   // The label of the zone, as Kubernetes gives it to pods.
   const { ZONE: zone, LOCALITY: locality } = env;
   if (zone !== undefined && zone !== '' && (locality === undefined || locality === ''))
@@ -168,7 +205,53 @@ function ownSettings(flags: Flags, { env }: Terminal): { text: string; env: Term
 }
 
 interface Settings {
-  [name: string]: string | number | Settings;
+  [name: string]: unknown;
+}
+
+const isSettings = (value: unknown): value is Settings =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function jsonSettings(text: unknown): Settings {
+  if (typeof text !== 'string') return {};
+  let settings: unknown;
+  try {
+    settings = JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`--settings: ${messageOf(error)}`);
+  }
+  if (!isSettings(settings)) throw new UsageError('--settings: expected a JSON object');
+  const other = Object.keys(settings).find((name) => !jsonParts.includes(name));
+  if (other !== undefined) throw new UsageError(`--settings: expected ${jsonParts.join(', ')}, got ${other}`);
+  return settings;
+}
+
+/** The settings at a path, if there are any. */
+function settingsAt(settings: Settings, path: readonly string[]): Settings | undefined {
+  let found: unknown = settings;
+  for (const name of path) found = isSettings(found) ? found[name] : undefined;
+  return isSettings(found) ? found : undefined;
+}
+
+/** A Secret may have more entries than the stream needs. */
+function addAuditFiles(config: Settings, folder: unknown): void {
+  if (typeof folder !== 'string') return;
+  if (config['audit'] === undefined) throw new UsageError('--audit-files requires audit in --settings');
+  const names = namesIn('audit-files', folder);
+  for (const [file, path] of Object.entries(auditFiles))
+    if (names.includes(file) && settingsAt(config, path.slice(0, -2)) !== undefined)
+      set(config, path, join(folder, file));
+}
+
+function addHeaders(config: Settings, flag: string, folder: unknown, path: readonly string[]): void {
+  if (typeof folder !== 'string') return;
+  const owner = path.slice(0, -1);
+  if (settingsAt(config, owner) === undefined)
+    throw new UsageError(`--${flag} requires ${owner.join('.')} in --settings`);
+  for (const name of namesIn(flag, folder)) {
+    // A mounted Secret has files of its own for the change of its entries.
+    if (name.startsWith('..')) continue;
+    set(config, [...path, name], textOf(flag, join(folder, name)).trimEnd());
+  }
 }
 
 function set(settings: Settings, path: readonly string[], value: string | number): void {
@@ -178,15 +261,21 @@ function set(settings: Settings, path: readonly string[], value: string | number
     return;
   }
   const below = settings[name];
-  const inner: Settings = typeof below === 'object' ? below : {};
+  const inner: Settings = isSettings(below) ? below : {};
   settings[name] = inner;
   set(inner, rest, value);
 }
 
-function namesIn(folder: string): readonly string[] {
+const textOf = (flag: string, file: string): string =>
+  orUsageError(flag, file, () => readFileSync(file, 'utf8'));
+
+const namesIn = (flag: string, folder: string): readonly string[] =>
+  orUsageError(flag, folder, () => readdirSync(folder));
+
+function orUsageError<Result>(flag: string, path: string, read: () => Result): Result {
   try {
-    return readdirSync(folder);
+    return read();
   } catch (error) {
-    throw new UsageError(`--store-files ${folder}: ${messageOf(error)}`);
+    throw new UsageError(`--${flag} ${path}: ${messageOf(error)}`);
   }
 }

@@ -27,6 +27,8 @@ export interface EffectiveField {
 export interface EffectiveTreeOptions {
   readonly file: string;
   readonly env: Environment;
+  /** `$NAME` in values stands for itself. */
+  readonly literal?: boolean;
   /** Variables that flags of the command line have set. */
   readonly flags: Readonly<Record<string, string>>;
   /** Stands in the place of secrets. */
@@ -52,7 +54,7 @@ export function effectiveTree(
   options: EffectiveTreeOptions,
 ): readonly EffectiveField[] | undefined {
   if (text.length > longest) return undefined;
-  const tree = readTree(text, options.file, options.env, isLiteral);
+  const tree = readTree(text, options.file, options.env, options.literal === true ? () => true : isLiteral);
   if (typeof tree.value !== 'object' || tree.value === null) return undefined;
   return new Reader(tree, options).read();
 }

@@ -12,6 +12,7 @@ export { nearest } from './nearest.ts';
 export { renderProblem, type Problem } from './problem.ts';
 export { backendPolicies, type BackendPolicySettings } from './schema/backendPolicies.ts';
 export { parseListenAddress } from '../schema/index.ts';
+export { proxyAudit, proxyLogging, proxyTracing } from './schema/proxySettings.ts';
 export { federationFields, type FederationSettings } from './schema/mcp.ts';
 export { usualSuites } from './schema/serverTls.ts';
 export type { Secrets } from './secrets.ts';

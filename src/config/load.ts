@@ -38,6 +38,8 @@ export interface LoadOptions {
   readonly file: string;
   /** Variables for `$NAME` in values, and those that override `config`. */
   readonly env: Environment;
+  /** `$NAME` in values stands for itself. */
+  readonly literal?: boolean;
 }
 
 /**
@@ -45,8 +47,8 @@ export interface LoadOptions {
  * problem and no warning quotes the value of a variable.
  */
 export function loadText(text: string, options: LoadOptions): LoadResult {
-  const { file, env } = options;
-  const tree = readTree(text, file, env, isLiteral);
+  const { file, env, literal = false } = options;
+  const tree = readTree(text, file, env, literal ? () => true : isLiteral);
   const result = loadTree(tree, options);
   const secrets = result.ok ? result.secrets : secretsOf(tree.value, tree, env);
   const conceal = concealer(tree, env, secrets);

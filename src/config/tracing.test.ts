@@ -22,6 +22,34 @@ test('config.tracing has its defaults', () => {
   });
 });
 
+test('config.tracing has a filter and resources, over which those of frontendPolicies.tracing go', () => {
+  const tracing = {
+    otlpEndpoint: 'http://c',
+    filter: 'response.code == 1',
+    resources: { 'service.name': '"a"', 'service.version': '"1"' },
+  };
+  const alone = load(tracing);
+  const both = loadText(
+    JSON.stringify({
+      config: { tracing },
+      frontendPolicies: {
+        tracing: { host: 'c:1', filter: 'response.code == 2', resources: { 'service.name': '"b"' } },
+      },
+      binds: [],
+    }),
+    { file: 'test.yaml', env: {} },
+  );
+  assert.ok(alone.ok && both.ok);
+  const seen = [alone, both].map(({ model }) => {
+    const { filter, resources } = model.process.fixed.tracing ?? {};
+    return [filter, resources];
+  });
+  assert.deepEqual(seen, [
+    ['response.code == 1', { 'service.name': 'a', 'service.version': '1' }],
+    ['response.code == 2', { 'service.name': 'b', 'service.version': '1' }],
+  ]);
+});
+
 test('exports over HTTP have a path', () => {
   const endpoint = (settings: object): string | undefined => {
     const result = load({ otlpProtocol: 'http', ...settings });

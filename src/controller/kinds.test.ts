@@ -40,3 +40,8 @@ test('a Secret for programs keeps every entry that is not too large', () => {
   assert.deepEqual(secret['data'], { TOKEN: data.TOKEN });
   assert.deepEqual(secret['tooLarge'], ['PADDING']);
 });
+
+test('the controller knows that the key of an audit stream is there, and not the key', () => {
+  const secret = trimmed('Secret', { 'chain.key': base64(48), token: base64(9) });
+  assert.deepEqual([secret['data'], secret['named']], [{}, ['chain.key']]);
+});

@@ -1,4 +1,5 @@
 import { descriptionEntries } from '../mcp/targets/facts.ts';
+import { auditEntries } from '../model/index.ts';
 import { entriesIn } from '../policies/facts.ts';
 import { isRecord, type KubeObject } from './api/object.ts';
 import type { Resource } from './api/resource.ts';
@@ -76,14 +77,17 @@ const trimData = (object: KubeObject, isKept: (name: string) => boolean): KubeOb
   const { data, type } = object;
   const kept: [string, unknown][] = [];
   const tooLarge: string[] = [];
+  const named: string[] = [];
   for (const [name, value] of isRecord(data) ? Object.entries(data) : [])
-    if (!isKept(name)) continue;
-    else if (typeof value === 'string' && bytesOf(object, value) > limitOf(name)) tooLarge.push(name);
+    if (!isKept(name)) {
+      if (namedEntries.has(name)) named.push(name);
+    } else if (typeof value === 'string' && bytesOf(object, value) > limitOf(name)) tooLarge.push(name);
     else kept.push([name, value]);
   return {
     ...trimMetadataOnly(object),
     data: Object.fromEntries(kept),
     ...(tooLarge.length === 0 ? {} : { tooLarge }),
+    ...(named.length === 0 ? {} : { named }),
     ...(type === undefined ? {} : { type }),
   };
 };
@@ -98,6 +102,9 @@ const ofMaps: ReadonlySet<string> = new Set([
   ...entriesIn('configMap'),
   ...Object.keys(descriptionEntries),
 ]);
+
+/** Entries that only pods read: the controller wants to know that they are there. */
+const namedEntries: ReadonlySet<string> = new Set([auditEntries.chainKey]);
 
 /** Secrets for the programs of McpBackends keep every entry: their label asks for it. */
 const trimSecret: Trim<KubeObject> = (object) =>

@@ -25,9 +25,16 @@ test('the session key is that of the controller, unless the process has one', ()
 });
 
 test('everything else is as the controller says', () => {
-  const told = modelOf({ ...defaults, accessLog: 'json', limits: { ...defaults.limits, maxRequests: 3 } });
-  const { accessLog, limits } = withOwnSettings(told, defaults).process;
-  assert.deepEqual([accessLog, limits.maxRequests], ['json', 3]);
+  const told = modelOf({ ...defaults, limits: { ...defaults.limits, maxRequests: 3 } });
+  assert.equal(withOwnSettings(told, defaults).process.limits.maxRequests, 3);
+});
+
+test('the form and the fields of the access log come from the process', () => {
+  const told = modelOf({ ...defaults, accessLog: 'text', accessFields: { remove: ['client'] } });
+  const { accessLog, accessFields } = withOwnSettings(told, { ...defaults, accessLog: 'json' }).process;
+  assert.deepEqual([accessLog, accessFields], ['json', undefined]);
+  const own: ProcessSettings = { ...defaults, accessFields: { filter: 'true' } };
+  assert.deepEqual(withOwnSettings(told, own).process.accessFields, { filter: 'true' });
 });
 
 test('no port of a controller is needed: one that cannot be bound must not keep the others from being served', () => {

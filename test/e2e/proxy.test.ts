@@ -3,82 +3,22 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { connect as connectTls } from 'node:tls';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { Program } from '../../src/cli/program.testing.ts';
-import type { BackendAddress, HttpBackend, HttpListener, Model } from '../../src/model/index.ts';
-import { endpointsOf, modelWith, place, routeNamed } from '../../src/stream/model.testing.ts';
-import { Folder, startController, type Controller } from '../../src/stream/stage.testing.ts';
+import type { HttpListener } from '../../src/model/index.ts';
+import { modelWith, place, routeNamed } from '../../src/stream/model.testing.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
-import { freePorts, listenOnLoopback } from '../support/loopback.ts';
+import { freePorts } from '../support/loopback.ts';
 import { browserOf, newLink, operatorOf } from './adminApi.testing.ts';
-import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import type { GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
+import { app, move, on, say, stage, synchronized } from './proxy.testing.ts';
 import { until } from '../../src/until.testing.ts';
-
-/** An app that answers with its name. */
-async function app(t: TestContext, name: string): Promise<BackendAddress> {
-  const { port, close } = await listenOnLoopback(createServer((_request, response) => response.end(name)));
-  t.after(close);
-  return { host: '127.0.0.1', port };
-}
-
-const on = (port: number, model: Model): Model => ({
-  ...model,
-  binds: model.binds.map((bind) => ({ ...bind, port })),
-});
-
-const say = (controller: Controller, model: Model, addresses: readonly BackendAddress[]): void => {
-  const keys = model.binds
-    .flatMap(({ listeners }) => listeners as readonly HttpListener[])
-    .flatMap(({ routes }) => routes)
-    .flatMap(({ backends }) =>
-      (backends as readonly HttpBackend[]).flatMap(({ endpoints = [] }) => endpoints),
-    );
-  controller.server.publish(
-    new Map([['ns/gw', { model, endpoints: new Set(keys) }]]),
-    new Map(keys.map((key) => [key, addresses])),
-  );
-};
-
-const move = (controller: Controller, name: string, addresses: readonly BackendAddress[]): void =>
-  controller.server.publishAddresses(new Map([[endpointsOf(name), addresses]]));
-
-interface Stage {
-  readonly folder: Folder;
-  readonly controller: Controller;
-  /** Flags of a proxy. */
-  flags(...more: string[]): string[];
-  start(...more: string[]): Promise<GatewayProcess>;
-}
-
-async function stage(t: TestContext): Promise<Stage> {
-  const folder = new Folder(t);
-  const controller = await startController(t, folder);
-  const tokenFile = folder.write('token', 'ns.gw.pod');
-  const flags = (...more: string[]): string[] => [
-    'proxy',
-    `--controller=${controller.url.host}`,
-    '--gateway=ns/gw',
-    `--token-file=${tokenFile}`,
-    `--ca-file=${folder.caFile}`,
-    ...more,
-  ];
-  return {
-    folder,
-    controller,
-    flags,
-    start: async (...more) => await startGateway('', { args: flags(...more) }),
-  };
-}
 
 const problems = async (gateway: GatewayProcess): Promise<readonly string[]> =>
   (await gateway.configDump()).config.problems;
-
-const synchronized = async (gateway: GatewayProcess): Promise<boolean> =>
-  (await gateway.metric('portcullis_config_synchronized')) === 1;
 
 test('the console of a proxy shows the model of its controller, and edits nothing', async (t) => {
   const { controller, start } = await stage(t);

@@ -12,13 +12,15 @@ export function buildTracing(document: DocumentSettings): TracingSettings | unde
   const target = policy ? collectorOf(policy, document, usualPath) : targetOf(own ?? {}, usualPath);
   const add = { ...own?.fields?.add, ...policy?.attributes };
   const remove = [...new Set([...(own?.fields?.remove ?? []), ...(policy?.remove ?? [])])];
+  const resources = { ...own?.resources, ...policy?.resources };
+  const filter = policy?.filter ?? own?.filter;
   return {
     ...target,
     randomSampling: policy?.randomSampling ?? own?.randomSampling ?? false,
     clientSampling: policy?.clientSampling ?? own?.clientSampling ?? true,
     ...(Object.keys(add).length > 0 && { add }),
     ...(remove.length > 0 && { remove }),
-    ...(policy?.resources && { resources: policy.resources }),
-    ...(policy?.filter !== undefined && { filter: policy.filter }),
+    ...(Object.keys(resources).length > 0 && { resources }),
+    ...(filter !== undefined && { filter }),
   };
 }

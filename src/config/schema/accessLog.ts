@@ -59,7 +59,7 @@ const accessRemove = z
   .describe('Fields to leave out of lines of the access log.');
 
 const usualPath = '/v1/logs';
-const exported = {
+export const exported = {
   filter: endedCondition(
     'CEL condition: only requests for which it is true are exported; the filter of the access log by default.',
   ).optional(),
@@ -68,6 +68,20 @@ const exported = {
     .describe('Changes to the fields of exported records; those of the access log by default.'),
 };
 const records = 'the access log as log records';
+
+export const exportCollector = collectorByUrl(records, usualPath);
+export const whatExportIs = 'Exports the access log to an OpenTelemetry collector, too; read at start.';
+
+/** The fields of `config.logging` about the access log. */
+export const accessLogFields = {
+  accessLog: choice(['json', 'text', 'none'])
+    .optional()
+    .describe('Form of the access log (one line a request); that of the log where it is left out.'),
+  filter: accessFilter.optional(),
+  fields: fields({ add: accessAdd.optional(), remove: accessRemove.optional() })
+    .optional()
+    .describe('Changes to the fields of access log lines.'),
+};
 
 /** `config.logging`. */
 export const logging = fields(
@@ -78,16 +92,10 @@ export const logging = fields(
         'The least important messages that are still logged. Levels of modules behind it (info,module=debug) have no effect.',
       ),
     format: choice(['text', 'json']).optional().describe('Form of the log on standard error.'),
-    accessLog: choice(['json', 'text', 'none'])
+    ...accessLogFields,
+    otlp: fields({ ...exportCollector, ...exported })
       .optional()
-      .describe('Form of the access log (one line a request); that of the log where it is left out.'),
-    filter: accessFilter.optional(),
-    fields: fields({ add: accessAdd.optional(), remove: accessRemove.optional() })
-      .optional()
-      .describe('Changes to the fields of access log lines.'),
-    otlp: fields({ ...collectorByUrl(records, usualPath), ...exported })
-      .optional()
-      .describe('Exports the access log to an OpenTelemetry collector, too; read at start.'),
+      .describe(whatExportIs),
   },
   ['database'],
 );

@@ -11,7 +11,7 @@ import {
 } from '../../schema/index.ts';
 import { parseJsonPath } from './jsonPath.ts';
 
-const path = (what: string) => namesFile(z.string().min(1).max(4_096).describe(what), 'output');
+const anyPath = namesFile(z.string().min(1).max(4_096), 'output');
 
 /** http is for collectors beside the gateway; a secret in the URL would stand in logs. */
 function parseUrl(text: string): string | undefined {
@@ -22,20 +22,22 @@ function parseUrl(text: string): string | undefined {
   return url.href;
 }
 
-const file = fields({
-  path: path('File that lines are appended to. The gateway creates it with mode 0600.'),
-  rotation: fields({
-    maxSize: positiveSize.describe('Size from which the file is renamed and another one begins.'),
-    keep: z
-      .int()
-      .min(1)
-      .max(10_000)
+/** A file sink. @param path the paths that may be written to */
+export const fileSink = <Path extends z.ZodType<string>>(path: Path) =>
+  fields({
+    path: path.describe('File that lines are appended to. The gateway creates it with mode 0600.'),
+    rotation: fields({
+      maxSize: positiveSize.describe('Size from which the file is renamed and another one begins.'),
+      keep: z
+        .int()
+        .min(1)
+        .max(10_000)
+        .optional()
+        .describe('Renamed files that stay, the newest ones; 10 by default.'),
+    })
       .optional()
-      .describe('Renamed files that stay, the newest ones; 10 by default.'),
-  })
-    .optional()
-    .describe('Rotation by the gateway; left out, the file grows, and another program may rename it.'),
-});
+      .describe('Rotation by the gateway; left out, the file grows, and another program may rename it.'),
+  });
 
 const token = z
   .union([
@@ -46,26 +48,32 @@ const token = z
   ])
   .describe('Token that the gateway sends as `Authorization: Bearer`: written here, or `{file: …}`.');
 
-const http = fields({
+/** The fields of a collector over HTTP, but for its token. */
+export const httpSink = {
   url: parsed('an http or https address', parseUrl).describe(
     'Address that gets each batch of lines by POST, as application/x-ndjson.',
   ),
-  token: token.optional(),
   timeout: positiveDuration.optional().describe('Time that the collector may take to answer; 5s by default.'),
-});
+};
 
 const sink = z
   .union([
     z.literal('stdout').meta({ description: 'Standard output, beside the access log.' }),
     oneOf(
       fields({
-        file: file.optional().describe('A file.'),
-        http: http.optional().describe('A collector over HTTP.'),
+        file: fileSink(anyPath).optional().describe('A file.'),
+        http: fields({ ...httpSink, token: token.optional() })
+          .optional()
+          .describe('A collector over HTTP.'),
       }),
       ['file', 'http'],
     ),
   ])
   .describe('Destination of the lines: stdout, `{file: …}` or `{http: …}`.');
+
+export const checkpointInterval = positiveDuration
+  .optional()
+  .describe('Longest time from a line to a checkpoint that covers it; 10s by default.');
 
 const chain = fields({
   key: z
@@ -81,20 +89,17 @@ const chain = fields({
   checkpoints: z
     .union([
       z.literal('log').meta({ description: 'The log of the gateway.' }),
-      z.strictObject({ file: path('A file of its own, best on another machine or disk.') }),
+      z.strictObject({ file: anyPath.describe('A file of its own, best on another machine or disk.') }),
     ])
     .optional()
     .describe('Destination of signed checkpoints: log, the default, or `{file: …}`.'),
-  checkpointInterval: positiveDuration
-    .optional()
-    .describe('Longest time from a line to a checkpoint that covers it; 10s by default.'),
+  checkpointInterval,
 });
 
 const groups = ['calls', 'lists', 'sessions', 'pings', 'refusals', 'admin'] as const;
 
-/** `config.audit`: the stream that records what callers and operators did. */
-export const audit = fields({
-  sink,
+/** The fields that are the same wherever the lines go. */
+export const auditContents = {
   include: z
     .array(choice(groups))
     .min(1)
@@ -116,21 +121,31 @@ export const audit = fields({
     .max(256)
     .optional()
     .describe('Claim of the token with the groups of the caller; without it lines name no groups.'),
-  chain: chain.optional().describe('Chain of keyed hashes that shows altered, missing and reordered lines.'),
   required: z
     .boolean()
     .optional()
     .describe(
       'Refuse requests whose intent the sink could not store before they are forwarded; false by default.',
     ),
+};
+
+export const whatChainIs = 'Chain of keyed hashes that shows altered, missing and reordered lines.';
+export const whatAuditIs = 'Audit stream: one line for each MCP operation and each administrative act.';
+export const requiredNeeds = 'needs sink.file or sink.http: standard output does not say what it stored';
+export const redactNeeds = 'needs arguments: redacted';
+
+/** `config.audit`: the stream that records what callers and operators did. */
+export const audit = fields({
+  sink,
+  ...auditContents,
+  chain: chain.optional().describe(whatChainIs),
 })
   .superRefine(({ sink: given, required, arguments: shown, redact }, context) => {
     const problem = (at: string, message: string): void =>
       context.addIssue({ code: 'custom', message, path: [at] });
-    if (required === true && given === 'stdout')
-      problem('required', 'needs sink.file or sink.http: standard output does not say what it stored');
-    if (redact !== undefined && shown !== 'redacted') problem('redact', 'needs arguments: redacted');
+    if (required === true && given === 'stdout') problem('required', requiredNeeds);
+    if (redact !== undefined && shown !== 'redacted') problem('redact', redactNeeds);
   })
-  .describe('Audit stream: one line for each MCP operation and each administrative act.');
+  .describe(whatAuditIs);
 
 export type AuditDocument = z.output<typeof audit>;

@@ -4,13 +4,13 @@ import { operatorPorts } from '../operatorPorts.ts';
 import { proxyName, selectorOf } from './names.ts';
 import type { ChosenParameters } from './parameters.ts';
 import { patched } from './patch.ts';
+import { mountedSecret, proxySettings, type PodPart } from './proxySettings.ts';
 import type { Installation, ProxyRequest } from './request.ts';
 
 /** The audience of the tokens of proxies: a stolen token opens nothing else. */
 export const tokenAudience = 'portcullis.dev/controller';
 const tokenFolder = '/var/run/secrets/portcullis.dev/token';
 const trustFolder = '/var/run/secrets/portcullis.dev/trust';
-const storeFolder = '/var/run/secrets/portcullis.dev/store';
 const cacheFolder = '/var/cache/portcullis';
 /** Not root, and nobody else on a node. */
 const user = 65_532;
@@ -72,6 +72,7 @@ export interface PodPlan {
 function planOf(request: ProxyRequest, selector: object): PodPlan {
   const { gateway, parameters, installation } = request;
   const { namespace = '', name } = gateway.metadata;
+  const parts = [...storeOf(request), ...proxySettings(parameters)];
   return {
     model: `${namespace}/${name}`,
     account: proxyName(name),
@@ -97,22 +98,20 @@ function planOf(request: ProxyRequest, selector: object): PodPlan {
         valueFrom: { fieldRef: { fieldPath: "metadata.labels['topology.kubernetes.io/zone']" } },
       },
     ],
-    ...storeOf(request),
+    args: parts.flatMap(({ args }) => args),
+    mounts: parts.flatMap(({ mounts }) => mounts),
+    volumes: parts.flatMap(({ volumes }) => volumes),
   };
 }
 
 /** The store of the parameters. Each Gateway has keys of its own there. */
-function storeOf({ gateway, parameters }: ProxyRequest): Pick<PodPlan, 'args' | 'mounts' | 'volumes'> {
-  if (parameters.store === undefined) return {};
+function storeOf({ gateway, parameters }: ProxyRequest): readonly PodPart[] {
+  if (parameters.store === undefined) return [];
   const { namespace = '', name } = gateway.metadata;
   const { url, secretName, keyPrefix = 'portcullis:' } = parameters.store.redis;
   const args = [`--store=${url}`, `--store-prefix=${keyPrefix}${namespace}/${name}:`];
-  if (secretName === undefined) return { args };
-  return {
-    args: [...args, `--store-files=${storeFolder}`],
-    mounts: [{ name: 'store', mountPath: storeFolder, readOnly: true }],
-    volumes: [{ name: 'store', secret: { secretName, defaultMode: 0o440 } }],
-  };
+  const part = { args, mounts: [], volumes: [] };
+  return secretName === undefined ? [part] : [part, mountedSecret('store', secretName, 'store-files')];
 }
 
 export function podOf(plan: PodPlan): object {

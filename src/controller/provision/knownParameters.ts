@@ -1,14 +1,14 @@
 import type { KubeObject } from '../api/object.ts';
 import { keyOf } from '../api/object.ts';
 import type { Parameters } from '../translate/index.ts';
-import { said } from '../translate/settings.ts';
 import type { Gateway, GatewayClass, Reference } from '../types/index.ts';
 import {
   chosenParameters,
-  parametersSchema,
+  readParameters,
   type ChosenParameters,
   type ProxyParameters,
 } from './parameters.ts';
+import { neededSecrets } from './proxySettings.ts';
 
 export const parametersGroup = 'portcullis.dev';
 export const parametersKind = 'PortcullisParameters';
@@ -34,9 +34,7 @@ export class KnownParameters {
         name,
         ...(found === undefined || !('problem' in found) ? {} : { problem: found.problem }),
         ...rightsOf(found),
-        ...(found !== undefined && 'parameters' in found && found.parameters.store !== undefined
-          ? { store: true as const }
-          : {}),
+        ...secretsOf(found),
       };
     });
   }
@@ -68,14 +66,22 @@ function rightsOf(found: Read | undefined): Pick<Parameters, 'mcp'> {
   return { mcp: found.parameters.mcp };
 }
 
+function secretsOf(found: Read | undefined): Pick<Parameters, 'store' | 'secrets'> {
+  if (found === undefined || 'problem' in found) return {};
+  const secrets = neededSecrets(found.parameters);
+  return {
+    ...(found.parameters.store === undefined ? {} : { store: true }),
+    ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
+  };
+}
+
 /** Objects are replaced when they change, so what was read of one holds as long as it lives. */
 const readings = new WeakMap<KubeObject, Read>();
 
 function read(object: KubeObject): Read {
   const known = readings.get(object);
   if (known !== undefined) return known;
-  const result = parametersSchema.safeParse(object['spec'] ?? {});
-  const reading: Read = result.success ? { parameters: result.data } : { problem: said(result.error.issues) };
+  const reading = readParameters(object['spec'] ?? {});
   readings.set(object, reading);
   return reading;
 }

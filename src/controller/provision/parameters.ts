@@ -1,7 +1,9 @@
 import { clusterRights } from '../../mcp/targets/facts.ts';
 import { z } from 'zod';
+import { proxyAudit, proxyLogging, proxyTracing } from '../../config/index.ts';
 import { logLevels } from '../../model/index.ts';
 import { crdRules, podResources } from '../../schema/index.ts';
+import { said } from '../translate/settings.ts';
 
 /**
  * The settings for the proxies of a Gateway: the `spec` of a PortcullisParameters. The CRD is made of it (`npm
@@ -173,6 +175,9 @@ export const parametersSchema = z
     service: service.optional(),
     mcp: mcp.optional(),
     store: store.optional(),
+    audit: proxyAudit.optional(),
+    tracing: proxyTracing.optional(),
+    logging: proxyLogging.optional(),
     autoscaling: autoscaling.optional(),
     disruptionBudget: disruptionBudget.optional(),
     networkPolicy: networkPolicy.optional(),
@@ -196,7 +201,27 @@ export const parametersSchema = z
     }),
   );
 
-export type ProxyParameters = z.infer<typeof parametersSchema>;
+type Written = z.input<typeof parametersSchema>;
+/** The fields that proxies read, so they stay as they are written. */
+type OfProxies = 'audit' | 'tracing' | 'logging';
+
+export type ProxyParameters = Omit<z.output<typeof parametersSchema>, OfProxies> & Pick<Written, OfProxies>;
+
+/** The parameters in a `spec`, or its problem. */
+export function readParameters(spec: unknown): { parameters: ProxyParameters } | { problem: string } {
+  const result = parametersSchema.safeParse(spec);
+  if (!result.success) return { problem: said(result.error.issues) };
+  const others: Omit<typeof result.data, OfProxies> = result.data;
+  const { audit, tracing, logging } = spec as Written;
+  return {
+    parameters: {
+      ...others,
+      ...(audit && { audit }),
+      ...(tracing && { tracing }),
+      ...(logging && { logging }),
+    },
+  };
+}
 
 export type Overlays = NonNullable<ProxyParameters['overlays']>;
 

@@ -62,6 +62,15 @@ export interface Parameters {
   readonly mcp?: McpRights;
   /** It names a store that the proxies of a Gateway share. */
   readonly store?: true;
+  /** The Secrets that the pods of a Gateway mount, by the field; null for a field that needs none. */
+  readonly secrets?: Readonly<Record<string, NeededSecret | null>>;
+}
+
+/** A Secret in the namespace of the Gateway. */
+export interface NeededSecret {
+  readonly secretName: string;
+  /** The entries that it must have. */
+  readonly entries: readonly string[];
 }
 
 /**

@@ -3,13 +3,14 @@ import { limits } from './bulk.ts';
 import { problem, type Problem } from './conditions.ts';
 import { noteConflicts } from './conflicts.ts';
 import type { Parameters } from './contract.ts';
+import { whyMissing } from './entries.ts';
 import type { Guard } from './guard.ts';
 import { readListener } from './listeners.ts';
 import { isInsecure, keyPairFor } from './listenerTls.ts';
 import { byAge, GATEWAY_GROUP, keyOfNamed, type Lookup } from './lookup.ts';
 import { selects } from './selector.ts';
 import { namespaceOf, type GatewayState, type SetState } from './state.ts';
-import { parametersProblem, type GatewayParameters } from './parameters.ts';
+import { parametersProblem, type GatewayParameters, type ParametersOf } from './parameters.ts';
 
 /** The ListenerSets by `namespace/name` of the Gateway they belong to, the first in order first. */
 export function setsByGateway(
@@ -47,8 +48,9 @@ export function readGateway(
   const listeners = gateway.spec.listeners.map((spec) =>
     readListener(spec, { kind: 'Gateway', object: gateway }, gateway, lookup, budget),
   );
-  const refused = classProblem ?? refusal(gateway, parameters.known);
-  const { ofClass, ofGateway } = parameters.of(gateway);
+  const own = parameters.of(gateway);
+  const { ofClass, ofGateway } = own;
+  const refused = classProblem ?? refusal(gateway, parameters.known) ?? missingSecret(gateway, own, lookup);
   const states: SetState[] = [];
   for (const set of sets) {
     guard('ListenerSet', set, () => {
@@ -88,6 +90,27 @@ function refusal({ spec, metadata }: Gateway, parameters: readonly Parameters[])
   return other === undefined
     ? undefined
     : problem('UnsupportedAddress', `addresses of type ${other.type} are not supported`);
+}
+
+/** A Secret that the pods of the Gateway would wait for. */
+function missingSecret(
+  { metadata }: Gateway,
+  { ofClass, ofGateway }: ParametersOf,
+  { secrets }: Lookup,
+): Problem | undefined {
+  const needed = { ...ofClass?.secrets, ...ofGateway?.secrets };
+  for (const [field, one] of Object.entries(needed)) {
+    if (one === null) continue;
+    const key = `${metadata.namespace ?? ''}/${one.secretName}`;
+    const wrong = (why: string): Problem =>
+      problem('InvalidParameters', `${field} of PortcullisParameters: Secret ${key}: ${why}`);
+    const secret = secrets.get(key);
+    if (secret === undefined) return wrong('it does not exist');
+    const there = [...Object.keys(secret.data ?? {}), ...(secret.named ?? [])];
+    const missing = one.entries.find((entry) => !there.includes(entry));
+    if (missing !== undefined) return wrong(whyMissing(secret, missing));
+  }
+  return undefined;
 }
 
 function setRefusal(

@@ -28,6 +28,7 @@ export type {
   Infrastructure,
   KubeObjects,
   McpPod,
+  NeededSecret,
   Parameters,
   PodInfrastructure,
   PodResources,

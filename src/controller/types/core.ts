@@ -51,6 +51,8 @@ export interface Secret extends Named {
   readonly type?: string;
   /** Values in Base64. */
   readonly data?: Readonly<Record<string, string>>;
+  /** Entries that are there and were left out, since only pods read them. */
+  readonly named?: readonly string[];
   /** Entries that were left out when it was read, since they are larger than is kept. */
   readonly tooLarge?: readonly string[];
   /** The reason why its data was left out, though it has some. */

@@ -1,0 +1,5 @@
+/** The folder of the volume for the audit stream, in the pods of proxies. */
+export const auditFolder = '/var/log/portcullis';
+
+/** The entries of the Secret of an audit stream. */
+export const auditEntries = { token: 'token', chainKey: 'chain.key' } as const;
