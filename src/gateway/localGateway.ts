@@ -43,8 +43,14 @@ export class LocalGateway {
     this.options = options;
     this.served = first;
     // A session belongs to this process: no key of others, and nobody who goes on with it.
-    const { sessionTtlMs, store, audit } = first.model.process.fixed;
-    const fixed = { sessionTtlMs, sessionResumableMs: 0, ...(store && { store }), ...(audit && { audit }) };
+    const { sessionTtlMs, store, audit, pins } = first.model.process.fixed;
+    const fixed = {
+      sessionTtlMs,
+      sessionResumableMs: 0,
+      ...(store && { store }),
+      ...(audit && { audit }),
+      ...(pins !== undefined && { pins }),
+    };
     this.plane = new ServingProcess({ log, metrics, secrets, fixed, unbound: true });
     this.intake = new Intake({ source, plane: this.plane, log, free: () => undefined });
     this.server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) =>

@@ -26,6 +26,8 @@ export interface McpRuntimeOptions {
   readonly sessionKey?: string;
   /** The pinned definitions. */
   readonly pins?: PinStore;
+  /** Backends are compiled and not served, so a backend with pins needs none. */
+  readonly servesNothing?: true;
   /** The store that replicas share. */
   readonly store?: Store;
   /** The version of this program, as clients of several targets see it. */
@@ -199,6 +201,9 @@ export class McpRuntime {
 
   /** A handler for one backend; cheap. Sessions are kept by `settings.key`, so the next snapshot finds them. */
   backend(settings: McpBackend): McpHandler {
+    // Served without its pins, it would show definitions that have changed.
+    if (settings.pin !== undefined && this.pins === undefined && this.options.servesNothing !== true)
+      throw new Error('pin: needs config.mcp.pins or config.store');
     const { sessions, held, sseStreams, mcpMetrics, budgets, starts } = this;
     const { limits, now = Date.now, version = '0' } = this.options;
     return new StreamableHttp({

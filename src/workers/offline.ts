@@ -21,6 +21,7 @@ export async function explainOffline(model: Model, request: TrialRequest, log: L
     log,
     metrics: createMetrics(),
     secrets: new Set(),
+    servesNothing: true,
   });
   const tokens = new LocalTokens(Date.now);
   try {

@@ -36,7 +36,7 @@ const wrong: Readonly<Record<string, object>> = {
     targets: [{ name: 'a', service }],
     view: { tools: [{ name: 'x', as: 'a b' }] },
   },
-  pins: { targets: [{ name: 'a', service }], pin: 'warn' },
+  pins: { targets: [{ name: 'a', service }], pin: 'sometimes' },
   'a target that is two things': { targets: [{ name: 'a', service, stdio: { command: 'x' } }] },
   'a target that is nothing': { targets: [{ name: 'a' }] },
   'a target without a name': { targets: [{ service }] },

@@ -36,7 +36,6 @@ export function buildMcp(
       buildMcpTarget(target, [...path, 'targets', index], around, ofRoute),
     ),
     ...buildFederation(settings),
-    ...(settings.pin !== undefined && { pin: settings.pin }),
     dnsRebindingProtection: settings.dnsRebindingProtection ?? false,
   };
 }
@@ -49,15 +48,17 @@ export const buildFederation = ({
   targetWait,
   statefulMode,
   view,
+  pin,
 }: FederationSettings): Pick<
   McpBackend,
-  'prefixMode' | 'prefixSeparator' | 'failOpen' | 'targetWaitMs' | 'stateless' | 'view'
+  'prefixMode' | 'prefixSeparator' | 'failOpen' | 'targetWaitMs' | 'stateless' | 'view' | 'pin'
 > => ({
   prefixMode,
   ...(prefixSeparator !== undefined && { prefixSeparator }),
   ...(failureMode === 'failOpen' && { failOpen: true }),
   ...(targetWait !== undefined && { targetWaitMs: targetWait }),
   ...(statefulMode === 'stateless' && { stateless: true }),
+  ...(pin !== undefined && { pin }),
   ...(view !== undefined && { view: buildView(view) }),
 });
 

@@ -94,6 +94,11 @@ export const federationFields = {
   view: mcpView
     .optional()
     .describe('The tools, prompts and resources that clients see, under names and descriptions of your own.'),
+  pin: choice(['enforce', 'warn'])
+    .optional()
+    .describe(
+      'Compare definitions of tools, prompts, templates and instructions with the first ones that were seen (config.mcp.pins, or the store that replicas share). enforce: withhold changed ones until they are approved; warn: log them.',
+    ),
 };
 
 export type FederationSettings = z.output<z.ZodObject<typeof federationFields>>;
@@ -105,11 +110,6 @@ export const mcpFields = {
     .min(1, { error: 'expected at least one target' })
     .describe('The MCP servers to serve, behind one endpoint.'),
   ...federationFields,
-  pin: choice(['enforce', 'warn'])
-    .optional()
-    .describe(
-      'Compare definitions of tools, prompts, templates and instructions with the first ones that were seen (config.mcp.pins). enforce: withhold changed ones until they are approved; warn: log them.',
-    ),
   dnsRebindingProtection: z
     .boolean()
     .optional()

@@ -11,6 +11,7 @@ import { beingSetUp, remoteTarget } from './mcpPod.ts';
 import { podKeyOf } from './mcpPodNames.ts';
 import { joinedProblem } from './mcpStatus.ts';
 import type { GatewayRights } from './mcpRights.ts';
+import type { McpBackendSpec } from './mcpSchema.ts';
 import {
   distinct,
   servedTargets,
@@ -20,7 +21,7 @@ import {
 } from './mcpTargets.ts';
 import { clusterTools } from './mcpTools.ts';
 import type { Section } from './policies.ts';
-import { namespaceOf } from './state.ts';
+import { namespaceOf, type GatewayState } from './state.ts';
 
 /** The tools for resolving the McpBackends of a translation. */
 export interface McpTools {
@@ -82,11 +83,19 @@ export class McpResolver {
     const state = this.tools.backends.find(key, gateway);
     if (state === undefined) return none('BackendNotFound', 'there is none');
     const all = distinct(state.targets.map((target) => this.make(target, state, namespace, asker)));
-    if (attached) state.uses.set(gateway.key, { gateway, targets: all.map(({ use }) => use) });
     const { spec } = state;
+    const lacking = 'reason' in spec ? undefined : pinProblem(spec, gateway);
+    if (attached)
+      state.uses.set(gateway.key, {
+        gateway,
+        // Without a use of its targets, the Gateway gets no pods for them.
+        targets: lacking === undefined ? all.map(({ use }) => use) : [],
+        ...(lacking && { wrong: lacking }),
+      });
     if ('reason' in spec) return none(spec.reason, spec.message);
     if (port !== undefined)
       return none('UnsupportedValue', 'its ports are said by itself, so none can be named here');
+    if (lacking !== undefined) return none(lacking.reason, lacking.message);
     const targets = servedTargets(spec, all);
     const wrong = joinedProblem(
       all.flatMap(({ use }) => (use.wrong === undefined ? [] : [{ name: use.name, why: use.wrong.why }])),
@@ -168,6 +177,12 @@ function podState(pods: PodSurroundings | undefined, key: string): { readonly ke
   const { reachable = false, pending = beingSetUp } = pods.infrastructure.get(key) ?? {};
   return reachable ? { key: secret } : problem('Pending', pending);
 }
+
+/** Pins are in the store of the Gateway: without it, each proxy would trust what it sees first. */
+const pinProblem = ({ pin }: McpBackendSpec, { hasStore, key }: GatewayState): Problem | undefined =>
+  pin === undefined || hasStore
+    ? undefined
+    : problem('Invalid', `pin: needs a store, and the PortcullisParameters of Gateway ${key} name none`);
 
 const notAllowed = (right: string, gateway: string, namespace: string): string =>
   `Gateway ${gateway} allows it to no McpBackend of namespace ${namespace}: see spec.mcp.${right} of PortcullisParameters`;

@@ -26,6 +26,8 @@ export interface McpState extends Reading {
 /** The state of an McpBackend at one Gateway. */
 export interface McpUse {
   readonly gateway: NamedGateway;
+  /** The reason why the whole backend cannot be used there. */
+  readonly wrong?: Problem;
   /** In the order of the spec; none where it is wrong. */
   readonly targets: readonly TargetUse[];
 }

@@ -37,9 +37,6 @@ const target = z
 /** Most targets of a backend, the Services that labels choose included. */
 export const mostTargets = 64;
 
-const noPins =
-  'definitions cannot be pinned here: pins are files of one gateway, and the proxies of a Gateway share none';
-
 const shape = z.strictObject({
   targets: z
     .array(target)
@@ -49,13 +46,6 @@ const shape = z.strictObject({
     .meta(byName)
     .describe('The MCP servers to serve, behind one endpoint.'),
   ...federationFields,
-  // The field is there to be refused: a field that the API server drops would seem to hold.
-  pin: z
-    .string()
-    .refine(() => false, noPins)
-    .meta(crdRules({ rule: 'false', message: noPins }))
-    .optional()
-    .describe('Refused: pins are for the configuration file.'),
 });
 
 const isShared = (name: string): string =>

@@ -36,7 +36,10 @@ export const mcpBackendStatus = (
     Array.from(uses.values(), (use) => ({
       ...ancestorOf(use.gateway),
       verdicts: [
-        verdict('Accepted', 'reason' in spec ? spec : joinedProblem(problemsOf(use, 'refused'))),
+        verdict(
+          'Accepted',
+          'reason' in spec ? spec : (use.wrong ?? joinedProblem(problemsOf(use, 'refused'))),
+        ),
         verdict('ResolvedRefs', joinedProblem(problemsOf(use, 'unresolved'))),
         ...ofPods(use, news),
       ],

@@ -1,5 +1,8 @@
 /** Sessions with servers over the network that go on at another process which has the key. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import {
   mcpBackend,
@@ -10,6 +13,7 @@ import {
 } from '../harness.testing.ts';
 import { RawClient, type Answered } from '../rawClient.testing.ts';
 import { RemoteServer, type Incoming } from '../remoteServer.testing.ts';
+import { PinFolder } from '../../pins/index.ts';
 import { until } from '../../until.testing.ts';
 
 interface Pair {
@@ -757,8 +761,10 @@ test('a session that others may hold stays at its address when a reload has the 
   assert.equal(server.of('initialize').length, 1);
 });
 
-test('a session with pins does not go on where nothing would compare its definitions', async (t) => {
-  const both = await pair(t);
+test('a session that began without pins does not go on at a gateway that compares definitions', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-pins-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const both = await pair(t, { runtime: { pins: new PinFolder(folder) } });
   const client = await open(both);
   const { server, there } = both;
   there.use(mcpBackend({ targets: [remoteTarget(server.url)], pin: 'enforce' }));
