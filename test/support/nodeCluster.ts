@@ -25,7 +25,11 @@ export function whyNoNode(): string | undefined {
   const lacks = ['containerd', 'runc', 'iptables', 'conntrack', 'openssl', 'unshare', 'nsenter'].find(
     (name) => !places.some((folder) => existsSync(join(folder, name))),
   );
-  return lacks === undefined ? undefined : `a cluster with pods needs ${lacks}`;
+  if (lacks !== undefined) return `a cluster with pods needs ${lacks}`;
+  // Without them, every pod stays at ContainerCreating, and no event says why.
+  return existsSync('/usr/lib/cni/bridge')
+    ? undefined
+    : 'a cluster with pods needs the CNI plugins in /usr/lib/cni';
 }
 
 export interface Output {
