@@ -178,8 +178,8 @@ async function timeOutOf(client: RawClient, tool: string): Promise<void> {
 
 test('progress gives a call its whole time again', async (t) => {
   const { server, open: connectTo } = await stage(t, {
-    callTimeoutMs: 300,
-    toolTimeoutsMs: { slow: 600 },
+    callTimeoutMs: 700,
+    toolTimeoutsMs: { slow: 2_000 },
   });
   let step = (): void => undefined;
   let end = (): void => undefined;
@@ -203,7 +203,7 @@ test('progress gives a call its whole time again', async (t) => {
   const client = await connectTo();
   const events = await client.stream(client.tool('slow', {}, { _meta: { progressToken: 'p' } }));
   const other = await connectTo();
-  // Three times 300 ms, with progress at the beginning of each.
+  // Three times 700 ms, with progress at the beginning of each: more than the call has, with time left for a busy machine.
   for (let i = 0; i < 3; i++) await timeOutOf(other, 'hold');
   end();
   assert.match(JSON.stringify(await events.rest()), /done/);
