@@ -16,7 +16,7 @@ import { inline, startEchoApp } from './stage.testing.ts';
 let idp: DevIdp;
 /** Its logins last for 3 seconds, and are renewed. */
 let shortIdp: DevIdp;
-/** Its logins last for 2 seconds, and are not. */
+/** Its logins last for 8 seconds, and are not. */
 let endingIdp: DevIdp;
 let echo: Echo;
 let gateway: GatewayProcess;
@@ -30,7 +30,8 @@ before(async () => {
   shortIdp = await startDevIdp({ port: 0, config: providerConfig({ tokenLifetime: '3s' }) });
   endingIdp = await startDevIdp({
     port: 0,
-    config: providerConfig({ tokenLifetime: '2s', refreshTokenLifetime: '1s' }),
+    // A code is good for as long as the refresh token, which a busy machine must not outlast.
+    config: providerConfig({ tokenLifetime: '8s', refreshTokenLifetime: '4s' }),
   });
   echo = await startEchoApp();
   const [port = 0, second = 0] = await freePorts(2);
