@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { fairReads } from './fairReads.ts';
+import { fairReads, FairReader, MAX_READS } from './fairReads.ts';
 
 const immediate = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
@@ -14,4 +14,28 @@ test('turns are told apart, and who rests goes on in the next one', async () => 
   await immediate();
   assert.equal(woken.length, 1);
   assert.notEqual(woken[0], first);
+});
+
+test('a reader rests after its reads of a turn, and goes on unless its user holds it or its stream is gone', async () => {
+  for (const state of ['goes on', 'held', 'gone'] as const) {
+    const calls: string[] = [];
+    const stream = {
+      destroyed: false,
+      pause: () => void calls.push('pause'),
+      resume: () => void calls.push('resume'),
+    };
+    const reader = new FairReader(stream);
+    for (let read = 0; read < MAX_READS + 2; read++) reader.noteRead();
+    assert.deepEqual(calls, ['pause']);
+    // What the user says meanwhile does not cut the turn of the others short.
+    reader.pause();
+    reader.resume();
+    assert.deepEqual(calls, ['pause', 'pause']);
+    if (state === 'held') reader.pause();
+    stream.destroyed = state === 'gone';
+    calls.length = 0;
+    await immediate();
+    await immediate();
+    assert.deepEqual(calls, state === 'goes on' ? ['resume'] : [], state);
+  }
 });

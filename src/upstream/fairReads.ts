@@ -6,7 +6,7 @@
 export const MAX_READS = 4;
 
 /** A connection that has read enough for now. */
-export interface PausedReader {
+interface PausedReader {
   continueReading(): void;
 }
 
@@ -39,3 +39,60 @@ class Turns {
 }
 
 export const fairReads = new Turns();
+
+/** A stream that can be told to wait. */
+interface Pausable {
+  readonly destroyed: boolean;
+  pause(): unknown;
+  resume(): unknown;
+}
+
+/** Pauses and resumes a stream for its user, who may have to wait, and for the others, who want their turn. */
+export class FairReader implements PausedReader {
+  private readonly stream: Pausable;
+  /** The user cannot take more. */
+  private held = false;
+  /** The others have their turn. */
+  private resting = false;
+  /** The last turn, in which the stream was read so many times. */
+  private turn = -1;
+  private reads = 0;
+
+  constructor(stream: Pausable) {
+    this.stream = stream;
+  }
+
+  get isHeld(): boolean {
+    return this.held;
+  }
+
+  /** The user cannot take more. */
+  pause(): void {
+    this.held = true;
+    this.stream.pause();
+  }
+
+  resume(): void {
+    this.held = false;
+    if (!this.resting) this.stream.resume();
+  }
+
+  /** Counts a read in the middle of a large body. The others come first when there were enough for now. */
+  noteRead(): void {
+    if (this.held || this.resting || this.stream.destroyed) return;
+    const turn = fairReads.current;
+    if (this.turn !== turn) {
+      this.turn = turn;
+      this.reads = 0;
+    }
+    if (++this.reads < MAX_READS) return;
+    this.resting = true;
+    this.stream.pause();
+    fairReads.rest(this);
+  }
+
+  continueReading(): void {
+    this.resting = false;
+    if (!this.held && !this.stream.destroyed) this.stream.resume();
+  }
+}

@@ -2,7 +2,7 @@ export { hashOf, lotOf } from './hash.ts';
 export { DatagramDestination, type DatagramAddress } from './datagrams.ts';
 export type { Destination } from './destination.ts';
 export { Endpoints } from './endpoints.ts';
-export { fairReads, MAX_READS, type PausedReader } from './fairReads.ts';
+export { FairReader } from './fairReads.ts';
 export { localEndpoint } from './localEndpoint.ts';
 export { OwnRequest, type ResponseHandler, type OwnRequestStart } from './ownRequest.ts';
 export { PemFiles, pemCertificates, pemText } from './pemFiles.ts';

@@ -9,7 +9,7 @@ import { ReadBuffers, shared } from './buffers.ts';
 import { ConnectionPool } from './connectionPool.ts';
 import { ChannelError, Http2Channel } from './http2Channel.ts';
 import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
-import { MAX_READS, fairReads, type PausedReader } from './fairReads.ts';
+import { FairReader } from './fairReads.ts';
 import type { TlsMaterial } from './tls.ts';
 import type { TunnelHandler, ExchangeHandler } from './handlers.ts';
 import { openWatchedTls, type WatchedTls } from './watchedTls.ts';
@@ -31,7 +31,7 @@ export class Endpoint extends ConnectionPool<UpstreamConnection> {
 }
 
 /** A connection to an endpoint: idle in its pool, or serving one request at a time. */
-export class UpstreamConnection implements ResponseReaderHost, PausedReader {
+export class UpstreamConnection implements ResponseReaderHost {
   readonly endpoint: Endpoint;
   readonly socket: UpstreamSocket;
   /** True once it has answered a request before. */
@@ -60,12 +60,7 @@ export class UpstreamConnection implements ResponseReaderHost, PausedReader {
   private connectTimer: NodeJS.Timeout | undefined;
   /** The backend has not yet taken what was written. */
   private full = false;
-  /** Set while the user cannot take more. */
-  private held = false;
-  /** Waits for its next turn, in which it has read so many times. */
-  private resting = false;
-  private turn = -1;
-  private reads = 0;
+  private readonly reads: FairReader;
 
   constructor(endpoint: Endpoint, limits: HeadLimits) {
     const { settings } = endpoint;
@@ -74,6 +69,7 @@ export class UpstreamConnection implements ResponseReaderHost, PausedReader {
     this.answer = new ResponseReader(this, this.buffers, endpoint.heads, limits);
     this.generation = endpoint.tls?.generation ?? 0;
     this.socket = this.open();
+    this.reads = new FairReader(this.socket);
     this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
     this.socket.on('connect', () => this.onReached());
     this.socket.on('drain', () => {
@@ -200,13 +196,11 @@ export class UpstreamConnection implements ResponseReaderHost, PausedReader {
   }
 
   pause(): void {
-    this.held = true;
-    this.socket.pause();
+    this.reads.pause();
   }
 
   resume(): void {
-    this.held = false;
-    if (!this.resting) this.socket.resume();
+    this.reads.resume();
   }
 
   /** Makes the connection a tunnel for the rest of its life. */
@@ -283,29 +277,9 @@ export class UpstreamConnection implements ResponseReaderHost, PausedReader {
     }
     if (this.buffers.bulk) {
       this.buffers.taken(length, this.answer.remaining);
-      if (!this.held && !this.resting && !this.dead) this.takeTurns();
+      this.reads.noteRead();
     }
     return true;
-  }
-
-  /** The others come first when this one has read enough for now. */
-  private takeTurns(): void {
-    const turn = fairReads.current;
-    if (this.turn !== turn) {
-      this.turn = turn;
-      this.reads = 0;
-    }
-    if (++this.reads < MAX_READS) return;
-    this.resting = true;
-    this.socket.pause();
-    fairReads.rest(this);
-  }
-
-  // PausedReader
-
-  continueReading(): void {
-    this.resting = false;
-    if (!this.held && !this.dead) this.socket.resume();
   }
 
   // ResponseReaderHost
@@ -338,7 +312,7 @@ export class UpstreamConnection implements ResponseReaderHost, PausedReader {
   onComplete(keep: boolean): void {
     this.user = undefined;
     // TLS hands over every record of one read, also behind a pause: the next user must not get a connection that is held.
-    if (this.held) this.resume();
+    if (this.reads.isHeld) this.resume();
     if (this.watch !== undefined && this.answer.saysLength) this.endpoint.answerEnds?.saidLength();
     this.buffers.leave();
     this.answer.reset();

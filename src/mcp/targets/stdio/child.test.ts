@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import type { LineReader } from '../../../http/index.ts';
-import { fairReads, MAX_READS } from '../../../upstream/index.ts';
+import { fairReads, MAX_READS } from '../../../upstream/fairReads.ts';
 import { still } from '../../../upstream/endpoint.testing.ts';
 import { until } from '../../../until.testing.ts';
 import { alive } from '../../alive.testing.ts';

@@ -8,7 +8,7 @@ import { signalGroup } from './group.ts';
 import { isolatedCommand } from './isolation.ts';
 import { makePrivateFolder, removePrivateFolder } from './privateFolder.ts';
 import { LineSplitter, type LineReader } from '../../../http/index.ts';
-import { fairReads, MAX_READS, type PausedReader } from '../../../upstream/index.ts';
+import { FairReader } from '../../../upstream/index.ts';
 
 export interface ChildEvents extends LineReader {
   /** Receives a line of stderr. */
@@ -32,7 +32,7 @@ const reapMs = 150;
  * An MCP server process: its pipes, and the certainty that neither it nor anything it started in its process
  * group is left when `gone` resolves.
  */
-export class Child implements PausedReader {
+export class Child {
   /** Undefined where the command could not be started. */
   readonly pid: number | undefined;
   /** Resolves (never rejects) when the whole process group is gone, and its folder. */
@@ -49,12 +49,7 @@ export class Child implements PausedReader {
   private stopping = false;
   private killAt = Infinity;
   private exitReason = '';
-  /** The session reads nothing for now. */
-  private held = false;
-  /** Others have their turn. */
-  private resting = false;
-  private turn = -1;
-  private reads = 0;
+  private readonly reads: FairReader;
 
   /** @throws where the operating system refuses the arguments themselves (a NUL in them, too many) */
   constructor(
@@ -102,9 +97,10 @@ export class Child implements PausedReader {
     this.process.stdout.on('error', () => undefined);
     this.process.stderr.on('error', () => undefined);
     const lines = new LineSplitter(maxLineBytes, events);
+    this.reads = new FairReader(this.process.stdout);
     this.process.stdout.on('data', (chunk: Buffer) => {
       lines.push(chunk);
-      if (lines.isInLarge) this.takeTurns();
+      if (lines.isInLarge) this.reads.noteRead();
     });
     this.process.stdout.on('end', () => {
       lines.end();
@@ -134,33 +130,11 @@ export class Child implements PausedReader {
 
   /** Stops reading the child's messages, so that a flood waits in the pipe and then in the child. */
   pause(): void {
-    this.held = true;
-    this.process.stdout.pause();
+    this.reads.pause();
   }
 
   resume(): void {
-    this.held = false;
-    if (!this.resting) this.process.stdout.resume();
-  }
-
-  /** In the middle of a large line, the others come first when this child has been read enough for now. */
-  private takeTurns(): void {
-    const turn = fairReads.current;
-    if (this.turn !== turn) {
-      this.turn = turn;
-      this.reads = 0;
-    }
-    if (++this.reads < MAX_READS) return;
-    this.resting = true;
-    this.process.stdout.pause();
-    fairReads.rest(this);
-  }
-
-  // PausedReader
-
-  continueReading(): void {
-    this.resting = false;
-    if (!this.held) this.process.stdout.resume();
+    this.reads.resume();
   }
 
   /**
