@@ -21,9 +21,6 @@ export function openStream(
   return new LocalStream(exchange, false, chunked);
 }
 
-/** For memory that nobody waits for. */
-const keep = (): void => undefined;
-
 class LocalStream implements ReplyStream {
   private readonly exchange: LiveExchange;
   private readonly chunked: boolean;
@@ -43,21 +40,21 @@ class LocalStream implements ReplyStream {
     return this.exchange.connection.socket.writableLength;
   }
 
-  write(chunk: string | Buffer, release: () => void = keep): boolean {
+  write(chunk: string | Buffer, release?: () => void): boolean {
     if (this.closed || chunk.length === 0 || this.exchange.method === 'HEAD') {
-      release();
+      release?.();
       return true;
     }
     const { connection } = this.exchange;
     const length = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
     this.exchange.responseBytes += length;
     if (!this.chunked)
-      return connection.writeLent(typeof chunk === 'string' ? Buffer.from(chunk) : chunk, release);
+      return writeBytes(connection, typeof chunk === 'string' ? Buffer.from(chunk) : chunk, release);
     const size = `${length.toString(16)}\r\n`;
     if (typeof chunk === 'string') return connection.writeText(`${size}${chunk}\r\n`);
     connection.socket.cork();
     connection.write(size);
-    connection.writeLent(chunk, release);
+    writeBytes(connection, chunk, release);
     const more = connection.write('\r\n');
     connection.socket.uncork();
     return more;
@@ -80,3 +77,10 @@ class LocalStream implements ReplyStream {
     this.exchange.connection.destroy();
   }
 }
+
+/** Only memory that somebody waits for needs a call when it is written. */
+const writeBytes = (
+  connection: LiveExchange['connection'],
+  bytes: Buffer,
+  release: (() => void) | undefined,
+): boolean => (release === undefined ? connection.write(bytes) : connection.writeLent(bytes, release));
