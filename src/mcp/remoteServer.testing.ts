@@ -100,6 +100,9 @@ export class RemoteServer {
   readonly tools: Record<string, Answer> = { ...tools };
   /** The answers of methods; other methods answer in the usual way. */
   readonly methods: Record<string, Answer> = {};
+  /** The tools of `tools/list`, asked for each request. */
+  listed: () => readonly object[] = () =>
+    Object.keys(this.tools).map((name) => ({ name, inputSchema: { type: 'object' } }));
   stateful = true;
   /** The answer to GET; undefined: a stream. */
   get: Answer | undefined;
@@ -170,12 +173,8 @@ export class RemoteServer {
     }
     if (message.id === undefined || message.method === undefined) return x.status(202);
     if (message.method === 'tools/call') return this.tools[String(message.params?.['name'])]!(x);
-    const result = message.method === 'tools/list' ? { tools: this.listed } : {};
+    const result = message.method === 'tools/list' ? { tools: this.listed() } : {};
     return x.json({ jsonrpc: '2.0', id: x.id, result });
-  }
-
-  private get listed(): readonly object[] {
-    return Object.keys(this.tools).map((name) => ({ name, inputSchema: { type: 'object' } }));
   }
 
   private open(x: Incoming): void | Promise<void> {

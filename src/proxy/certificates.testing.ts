@@ -1,4 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
+import type { ServerTls } from '../model/index.ts';
 
 /** A certificate with its key, both as PEM text. */
 export interface Identity {
@@ -17,6 +18,18 @@ export interface CertificateOptions {
   readonly from?: Date;
   readonly to?: Date;
 }
+
+/** The TLS of a listener that shows a certificate, with the one suite that all tests can use. */
+export const listenerTls = (
+  { cert, key }: Identity,
+  minVersion: ServerTls['minVersion'] = 'TLSv1.3',
+): ServerTls => ({
+  cert: { inline: cert },
+  key: { inline: key },
+  ciphers: ['TLS_AES_128_GCM_SHA256'],
+  minVersion,
+  maxVersion: 'TLSv1.3',
+});
 
 const day = 86_400_000;
 

@@ -115,12 +115,9 @@ test('a rule that names a tool which no server has is reported when the list is 
   const other = await RemoteServer.start();
   t.after(() => Promise.all([server.close(), other.close()]));
   for (const one of [server, other])
-    one.methods['tools/list'] = (x) => {
-      const tools = [
-        { name: one === server ? 'echo' : 'search', inputSchema: { type: 'object', properties: {} } },
-      ];
-      x.json({ jsonrpc: '2.0', id: x.id, result: { tools } });
-    };
+    one.listed = () => [
+      { name: one === server ? 'echo' : 'search', inputSchema: { type: 'object', properties: {} } },
+    ];
   const rules = [
     'mcp.tool.name == "ehco" && mcp.tool.arguments.text == "a"',
     'mcp.tool.name in ["echo", "search"]',

@@ -10,8 +10,8 @@ import { journey, openConsole, startConsoleStage } from './console.testing.ts';
 
 before(() => void builtConsole());
 
-test('ten thousand requests leave the page usable', journey, async () => {
-  await using stage = await startConsoleStage();
+/** A stream of so many requests, with the paths `/number/0` and so on. */
+function eventsOf(count: number): string {
   const record = (nth: number): string =>
     JSON.stringify({
       time: 1_790_000_000_000 + nth,
@@ -26,11 +26,15 @@ test('ten thousand requests leave the page usable', journey, async () => {
       requestId: `id-${nth}`,
       bind: '0',
     });
-  const events = Array.from({ length: 10_000 }, (_, nth) => `event: request\ndata: ${record(nth)}\n\n`);
+  return Array.from({ length: count }, (_, nth) => `event: request\ndata: ${record(nth)}\n\n`).join('');
+}
+
+test('ten thousand requests leave the page usable', journey, async () => {
+  await using stage = await startConsoleStage();
   await using console = await openConsole(stage.gateway, {
     prepare: async (page) => {
       await page.route('**/api/v1/requests', (route) =>
-        route.fulfill({ contentType: 'text/event-stream', body: events.join('') }),
+        route.fulfill({ contentType: 'text/event-stream', body: eventsOf(10_000) }),
       );
     },
   });
@@ -154,30 +158,13 @@ test(
   journey,
   async () => {
     await using stage = await startConsoleStage();
-    const record = (nth: number): string =>
-      JSON.stringify({
-        time: nth,
-        durationMs: 1,
-        method: 'GET',
-        host: 'a',
-        path: `/number/${nth}`,
-        status: 200,
-        requestBytes: 0,
-        responseBytes: 0,
-        client: '127.0.0.1',
-        requestId: `id-${nth}`,
-        bind: '0',
-      });
-    const body = Array.from({ length: 5_000 }, (_, nth) => `event: request\ndata: ${record(nth)}\n\n`).join(
-      '',
-    );
     await using console = await openConsole(stage.gateway, {
       prepare: async (page) => {
         await page.clock.install();
         await page.addInitScript(countEvents);
         await page.route('**/api/v1/requests', async (route) => {
           await page.clock.pauseAt(Date.now() + 3_600_000);
-          await route.fulfill({ contentType: 'text/event-stream', body });
+          await route.fulfill({ contentType: 'text/event-stream', body: eventsOf(5_000) });
         });
       },
     });

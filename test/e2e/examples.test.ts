@@ -464,7 +464,7 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   },
   'examples/mcp/stdio.yaml': async ({ remote }) => {
     const tool = { name: 'far', inputSchema: { type: 'object' } };
-    remote.methods['tools/list'] = (x) => x.json({ jsonrpc: '2.0', id: x.id, result: { tools: [tool] } });
+    remote.listed = () => [tool];
     const client = new Client({ name: 'desktop', version: '1' });
     const env = { ...(process.env as Record<string, string>), MCP_URL: remote.url };
     const args = [`${root}bin/portcullis`, 'stdio', '-f', `${root}examples/mcp/stdio.yaml`];

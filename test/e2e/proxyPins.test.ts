@@ -60,12 +60,7 @@ test(
     const remote = await RemoteServer.start();
     t.after(() => remote.close());
     let description = 'Finds tickets.';
-    remote.methods['tools/list'] = (x) =>
-      x.json({
-        jsonrpc: '2.0',
-        id: x.id,
-        result: { tools: [{ name: 'find', description, inputSchema: { type: 'object' } }] },
-      });
+    remote.listed = () => [{ name: 'find', description, inputSchema: { type: 'object' } }];
     const { folder, controller, start } = await stage(t);
     const [port = 0] = await freePorts(1);
     controller.server.publish(

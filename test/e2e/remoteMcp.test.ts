@@ -45,10 +45,7 @@ test('a server behind TLS is reached where its certificate is trusted, and nowhe
 
 test('tokens are checked and rules hold as for children, and a token goes on only where that is said', async (t) => {
   const server = await start(t);
-  server.methods['tools/list'] = (x) => {
-    const tools = ['echo', 'hidden'].map((name) => ({ name, inputSchema: { type: 'object' } }));
-    x.json({ jsonrpc: '2.0', id: x.id, result: { tools } });
-  };
+  server.listed = () => ['echo', 'hidden'].map((name) => ({ name, inputSchema: { type: 'object' } }));
   await using idp = await startIdp();
   const authorization = { rules: [{ if: 'mcp.tool.name == "echo" && mcp.tool.target == "far"' }] };
   const at = (path: string, policies: object): object => ({

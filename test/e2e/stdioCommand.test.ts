@@ -293,12 +293,7 @@ test('definitions are compared with those of the folder of pins', async (t) => {
   const remote = await RemoteServer.start();
   t.after(() => remote.close());
   let description = 'Finds tickets.';
-  remote.methods['tools/list'] = (x) =>
-    x.json({
-      jsonrpc: '2.0',
-      id: x.id,
-      result: { tools: [{ name: 'find', description, inputSchema: { type: 'object' } }] },
-    });
+  remote.listed = () => [{ name: 'find', description, inputSchema: { type: 'object' } }];
   const pins = mkdtempSync(join(tmpdir(), 'portcullis-stdio-pins-'));
   t.after(() => rmSync(pins, { recursive: true }));
   const targets = [{ name: 'tickets', mcp: { host: remote.url } }];

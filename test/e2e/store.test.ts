@@ -115,12 +115,7 @@ describe('gateways with a store', { skip: withoutRedis }, () => {
     const remote = await RemoteServer.start();
     t.after(() => remote.close());
     let description = 'Finds tickets.';
-    remote.methods['tools/list'] = (x) =>
-      x.json({
-        jsonrpc: '2.0',
-        id: x.id,
-        result: { tools: [{ name: 'find', description, inputSchema: { type: 'object' } }] },
-      });
+    remote.listed = () => [{ name: 'find', description, inputSchema: { type: 'object' } }];
     const yaml = `
 config: { store: { redis: { url: $REDIS_URL } } }
 mcp:

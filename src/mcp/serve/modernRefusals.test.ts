@@ -77,7 +77,7 @@ test('headers of parameters are checked for anonymous callers, whose requests ha
   const { server, client } = await legacyStage(t);
   const properties = { region: { type: 'string', 'x-mcp-header': 'Region' } };
   const tools = [{ name: 'echo', inputSchema: { type: 'object', properties } }];
-  server.methods['tools/list'] = (x) => x.json({ jsonrpc: '2.0', id: x.id, result: { tools } });
+  server.listed = () => tools;
   const call = { name: 'echo', arguments: { region: 'eu', text: 'x' } };
   await client().post('tools/list');
   const wrong = await client({}, { 'mcp-param-region': 'us' }).post('tools/call', call);

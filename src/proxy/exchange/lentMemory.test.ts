@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { ServerTls } from '../../model/index.ts';
 import { until } from '../../until.testing.ts';
-import { authority } from '../certificates.testing.ts';
+import { authority, listenerTls } from '../certificates.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { get } from '../wire.testing.ts';
 
@@ -76,14 +76,7 @@ const clients: Readonly<Record<string, (port: number) => Promise<Buffer>>> = {
 for (const [protocol, ask] of Object.entries(clients))
   test(`a stream over ${protocol} gives the memory of a piece back once its bytes are written`, async (t) => {
     const pieces = 64;
-    const { cert, key } = ca.issue({ names: ['app.test'] });
-    const tls: ServerTls = {
-      cert: { inline: cert },
-      key: { inline: key },
-      ciphers: ['TLS_AES_128_GCM_SHA256'],
-      minVersion: 'TLSv1.2',
-      maxVersion: 'TLSv1.3',
-    };
+    const tls = listenerTls(ca.issue({ names: ['app.test'] }), 'TLSv1.2');
     const { plane, state } = await start(pieces, protocol.endsWith('TLS') ? tls : undefined);
     t.after(() => plane.close());
     const body = await ask(plane.port);

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import { test, type TestContext } from 'node:test';
-import type { ServerTls } from '../../model/index.ts';
-import { authority } from '../certificates.testing.ts';
+import { authority, listenerTls } from '../certificates.testing.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
 import { until } from '../../until.testing.ts';
 import { field, fields, get, ok, RawBackend, status, type BackendScript } from '../wire.testing.ts';
@@ -103,14 +102,7 @@ test('a client that speaks HTTP/2 from its first byte is served on a port of pla
 
 test('ALPN chooses HTTP/2 under TLS', async (t) => {
   const ca = authority();
-  const { cert, key } = ca.issue({ names: ['app.test'] });
-  const tls: ServerTls = {
-    cert: { inline: cert },
-    key: { inline: key },
-    ciphers: ['TLS_AES_128_GCM_SHA256'],
-    minVersion: 'TLSv1.2',
-    maxVersion: 'TLSv1.3',
-  };
+  const tls = listenerTls(ca.issue({ names: ['app.test'] }), 'TLSv1.2');
   const backend = await RawBackend.start({
     onRequest: (request, connection) => connection.send(ok(field(request, 'x-forwarded-proto') ?? '')),
   });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { test, type TestContext } from 'node:test';
-import type { Limits, ServerTls } from '../../model/index.ts';
-import { certificate } from '../certificates.testing.ts';
+import type { Limits } from '../../model/index.ts';
+import { certificate, listenerTls } from '../certificates.testing.ts';
 import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
 import { preface } from '../http2/http2Floods.testing.ts';
 import { startRaw, tcpBackend, tcpRoute } from '../rawServer.testing.ts';
@@ -13,14 +13,7 @@ import { get, ok, RawBackend, status, type BackendScript, type RawClient } from 
 
 const ATTACKER = '127.0.0.2';
 
-const identity = certificate();
-const tls: ServerTls = {
-  cert: { inline: identity.cert },
-  key: { inline: identity.key },
-  ciphers: ['TLS_AES_128_GCM_SHA256'],
-  minVersion: 'TLSv1.3',
-  maxVersion: 'TLSv1.3',
-};
+const tls = listenerTls(certificate());
 
 const hello: BackendScript = { onRequest: (_request, connection) => connection.send(ok('hello')) };
 

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import type { HttpRequest, ReplyStream } from '../../http/index.ts';
 import type { ServerTls } from '../../model/index.ts';
 import { policySchemas } from '../../policies/index.ts';
-import { authority } from '../certificates.testing.ts';
+import { authority, listenerTls } from '../certificates.testing.ts';
 import type { LocalHandler, ModelInShort, RouteInShort } from '../dataPlane.testing.ts';
 import { secret, TwoWorkers } from './relay.testing.ts';
 import { until } from '../../until.testing.ts';
@@ -137,15 +137,7 @@ const described = both(
 
 test('the client looks the same from there as from here: addresses, handshake, version', async (t) => {
   const ca = authority();
-  const server = ca.issue({ names: ['app.test'] });
-  const tls: ServerTls = {
-    cert: { inline: server.cert },
-    key: { inline: server.key },
-    root: { inline: ca.cert },
-    ciphers: ['TLS_AES_128_GCM_SHA256'],
-    minVersion: 'TLSv1.3',
-    maxVersion: 'TLSv1.3',
-  };
+  const tls: ServerTls = { ...listenerTls(ca.issue({ names: ['app.test'] })), root: { inline: ca.cert } };
   const models = described.map(({ routes = [] }): ModelInShort => ({
     listeners: [{ tls, hostname: 'app.test', routes }],
   }));
