@@ -167,14 +167,18 @@ export class ModernAnswer implements CallAnswer, Parked {
     const said = readEnvelope(message);
     if (typeof said === 'string') return;
     if (askedId !== undefined) this.ask(said, askedId);
-    else if (!this.takesProgress) return;
+    else if (!this.takesProgress || !this.isWanted(said)) return;
     else if (this.post !== undefined) this.pushNews(said);
     else this.hold(said);
   }
 
   private pushNews(said: Envelope): void {
     if (said.method === 'notifications/progress') this.pushProgress(said);
-    else if (this.isWantedLog(said)) this.post?.push(said.text);
+    else this.post?.push(said.text);
+  }
+
+  private isWanted(said: Envelope): boolean {
+    return said.method === 'notifications/progress' || this.isWantedLog(said);
   }
 
   /** Keeps a message until the client comes back; later news count more than earlier ones. */

@@ -413,17 +413,10 @@ test('a client that hangs up takes back the task that the gateway has made of it
   t.after(() => server.close());
   const seen: string[] = [];
   const task = { taskId: 'task-1', status: 'working', createdAt: '2026-01-01T00:00:00Z', ttl: null };
-  server.methods['tools/list'] = (x) =>
-    x.json({
-      jsonrpc: '2.0',
-      id: x.id,
-      result: {
-        tools: [
-          { name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } },
-          { name: 'short', inputSchema: { type: 'object' } },
-        ],
-      },
-    });
+  server.listed = () => [
+    { name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } },
+    { name: 'short', inputSchema: { type: 'object' } },
+  ];
   server.tools['long'] = (x) => {
     seen.push(`call ${JSON.stringify(x.seen.message.params?.['task'])}`);
     x.json({ jsonrpc: '2.0', id: x.id, result: { task } });
@@ -523,6 +516,9 @@ test('progress that comes while the client answers a question goes with its next
     inputRequests: object;
   };
   for (let step = 2; step <= 20; step++) progress(step);
+  // The client has not asked for log messages, so they take the place of nothing.
+  for (let line = 0; line < 20; line++)
+    call!.event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', data: line } });
   // The gateway answers this for the client: what came before has arrived.
   ask('p', 'ping');
   await until('the ping is answered', () => server.seen.some(({ message }) => message.id === 'p'));
