@@ -11,7 +11,7 @@ import { until } from '../../src/until.testing.ts';
 import { usedSecret } from '../../src/usedSecrets.testing.ts';
 import type { Page } from 'playwright-core';
 import { builtConsole } from '../support/builtConsole.ts';
-import { journey, openConsole, startConsoleStage, write } from './console.testing.ts';
+import { journey, openConsole, savedAndUsed, startConsoleStage, write } from './console.testing.ts';
 import { operatorOf } from './adminApi.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
@@ -230,7 +230,7 @@ test(
     await page.getByRole('region', { name: 'Difference' }).getByText('a new comment').waitFor();
     assert.deepEqual(await console.findings(), []);
     await save.click();
-    await page.getByText('The file is saved, and the gateway uses it.').waitFor();
+    await savedAndUsed(page);
     assert.equal(readFileSync(gateway.file, 'utf8'), edited);
     await until('the new rule', async () => {
       await fetch(`${gateway.url}/app`, { headers: { 'x-who': 'eve' } });

@@ -218,3 +218,13 @@ export async function write(page: Page, text: string): Promise<void> {
     );
   }`);
 }
+
+/** Waits until the page says that the gateway uses a saved file. @throws Error with the text of the page */
+export async function savedAndUsed(page: Page): Promise<void> {
+  try {
+    await page.getByText('The file is saved, and the gateway uses it.').waitFor();
+  } catch (cause) {
+    const main = await page.getByRole('main').innerText();
+    throw new Error(`the page does not say that the file is in use:\n${main.slice(-2_000)}`, { cause });
+  }
+}

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { builtConsole } from '../support/builtConsole.ts';
-import { browserPath, openConsole, write } from './console.testing.ts';
+import { browserPath, openConsole, savedAndUsed, write } from './console.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { openSession } from './session.testing.ts';
 import { inline, node, rogue } from './stage.testing.ts';
@@ -126,7 +126,7 @@ test('an edit that the gateway refuses says so, and an unsaved edit is not lost'
   await write(page, yaml);
   await page.getByText('The configuration is valid.').waitFor();
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('The file is saved, and the gateway uses it.').waitFor();
+  await savedAndUsed(page);
   assert.equal(await page.getByText('Unsaved edit', { exact: true }).count(), 0);
   assert.deepEqual(console.offences, []);
 });

@@ -5,7 +5,7 @@ import { before, test } from 'node:test';
 import { until } from '../../src/until.testing.ts';
 import { builtConsole } from '../support/builtConsole.ts';
 import { operatorOf } from './adminApi.testing.ts';
-import { journey, openConsole, startConsoleStage } from './console.testing.ts';
+import { journey, openConsole, savedAndUsed, startConsoleStage } from './console.testing.ts';
 import { openSession } from './session.testing.ts';
 import { group } from './stage.testing.ts';
 
@@ -193,7 +193,7 @@ test(
     await until('the selection', async () => (await selected()).includes('in jwt.groups'));
     assert.deepEqual(await console.findings(), []);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The file is saved, and the gateway uses it.').waitFor();
+    await savedAndUsed(page);
     const expected = stage.yaml.replace(
       'allow: mcp.tool.name == "get-sum"',
       `allow: mcp.tool.name == "it's"`,
