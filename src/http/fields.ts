@@ -77,6 +77,19 @@ export function fieldHash(lowerName: string): number {
   return hash;
 }
 
+/** The names that are looked up are nearly always those of the code and the configuration. */
+const hashes = new Map<string, number>();
+const maxHashes = 1_024;
+
+/** The same, remembered. */
+export function nameHash(lowerName: string): number {
+  const known = hashes.get(lowerName);
+  if (known !== undefined) return known;
+  const hash = fieldHash(lowerName);
+  if (hashes.size < maxHashes) hashes.set(lowerName, hash);
+  return hash;
+}
+
 const SLOTS = 2048;
 /** slot → index + 1 into `known`; the load below fails if two known names fell into one slot. */
 const slots = new Uint8Array(SLOTS);

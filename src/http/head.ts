@@ -1,5 +1,6 @@
 import type { HeaderLine } from './exchange.ts';
-import { fieldHash } from './fields.ts';
+import { nameHash } from './fields.ts';
+import { TOKEN } from './octets.ts';
 
 /** Offsets kept for one field: name start, name end, value start, value end. */
 export const SPAN = 4;
@@ -78,13 +79,25 @@ export class Head {
 
   /** Value of a field by its lower-case name; several lines are joined with `, ` (RFC 9110 §5.3). */
   get(lowerName: string): string | undefined {
-    const hash = fieldHash(lowerName);
+    const hash = nameHash(lowerName);
+    const { hashes, count } = this;
     let found: string | undefined;
-    for (let i = 0; i < this.count; i++) {
-      if (this.hashes[i] !== hash || this.name(i).toLowerCase() !== lowerName) continue;
+    for (let i = 0; i < count; i++) {
+      if (hashes[i] !== hash || !this.isNamed(i, lowerName)) continue;
       found = found === undefined ? this.value(i) : `${found}, ${this.value(i)}`;
     }
     return found;
+  }
+
+  /** Names of the same hash may differ; to cut the name out and lower its case would cost more. */
+  private isNamed(i: number, lowerName: string): boolean {
+    const { spans, text } = this;
+    const start = spans[i * SPAN] as number;
+    const { length } = lowerName;
+    if ((spans[i * SPAN + 1] as number) - start !== length) return false;
+    for (let at = 0; at < length; at++)
+      if (TOKEN[text.charCodeAt(start + at)] !== lowerName.charCodeAt(at)) return false;
+    return true;
   }
 
   /** Every field in order, names in lower case. */
