@@ -4,10 +4,21 @@
  */
 const plain = /^[^\s"=\\\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/;
 
+/** ASCII that `plain` matches: a line has a dozen short values, for which a regular expression costs three times as much. */
+const isPlainAscii = Uint8Array.from({ length: 128 }, (_, code) =>
+  plain.test(String.fromCharCode(code)) ? 1 : 0,
+);
+
+function isPlain(value: string): boolean {
+  const { length } = value;
+  for (let at = 0; at < length; at++) if (isPlainAscii[value.charCodeAt(at)] !== 1) return plain.test(value);
+  return length > 0;
+}
+
 /** A value of a text line: as it is, or as a JSON string when it would blur the line. Control characters (terminal
  * escapes from a peer) never reach the terminal. */
 export const textValue = (value: string): string =>
-  plain.test(value) ? value : escapeControls(JSON.stringify(value));
+  isPlain(value) ? value : escapeControls(JSON.stringify(value));
 
 /** JSON.stringify leaves DEL, the C1 controls and the line separators alone. */
 const leftByJson = /[\u007f-\u009f\u2028\u2029]/g;
