@@ -62,7 +62,7 @@ export class JsonCheck {
   private readonly bytes: Buffer;
   private readonly limits: JsonLimits;
   /** The open lists and objects, the innermost last. */
-  private readonly open: Uint8Array;
+  private readonly open: number[] = [];
   private depth = 0;
   private nodes = 0;
   private at = 0;
@@ -76,7 +76,6 @@ export class JsonCheck {
     this.bytes = bytes;
     this.limits = limits;
     this.compacts = compacts;
-    this.open = new Uint8Array(Math.min(limits.maxDepth, bytes.length));
   }
 
   /** Goes on for about so many bytes. */

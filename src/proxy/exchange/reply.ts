@@ -26,6 +26,9 @@ export function sendReply(exchange: LiveExchange, reply: Reply): void {
   exchange.responseBytes = head.length + length;
   const { connection } = exchange;
   if (body === undefined || length === 0 || exchange.method === 'HEAD') connection.write(head);
+  // As many bytes as characters: it is ASCII, and one text is one write.
+  else if (typeof body === 'string' && length === body.length && length <= TOGETHER)
+    connection.write(head + body);
   else if (length <= TOGETHER) {
     // The head is ASCII or latin1 and the body any bytes: one buffer, one write.
     const out = Buffer.allocUnsafe(head.length + length);

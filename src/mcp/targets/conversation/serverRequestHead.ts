@@ -34,6 +34,7 @@ const own: ReadonlySet<string> = new Set([
 ]);
 
 const noBody = Buffer.alloc(0);
+const noLines: readonly HeaderLine[] = [];
 
 /**
  * The head of one request; nothing of the client's own is in it.
@@ -47,16 +48,57 @@ export function requestHead(
   more: readonly HeaderLine[],
   body: Buffer = noBody,
 ): string {
-  const given = new Set(more.map(([name]) => name));
-  const policies = reach.headers.filter(([name]) => !own.has(name) && !given.has(name));
-  const lines: HeaderLine[] = [
-    ['host', reach.authority ?? authorityOf(reach.destination.target)],
-    ...(policies.some(([name]) => name === 'user-agent') ? [] : [['user-agent', 'portcullis'] as const]),
-    ...(session.id === undefined ? [] : [['mcp-session-id', session.id] as const]),
-    ...(session.version === undefined ? [] : [['mcp-protocol-version', session.version] as const]),
-    ...more,
-    ...policies,
-  ];
-  const head = `${method} ${reach.path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  const policies = reach.headers.length === 0 ? noLines : ofPolicies(reach.headers, more);
+  const head = `${beginningOf(method, reach, session, policies)}${textOf(more)}${textOf(policies)}\r\n`;
   return reach.signer === undefined ? head : reach.signer.sign(head, body);
+}
+
+function ofPolicies(headers: readonly HeaderLine[], more: readonly HeaderLine[]): readonly HeaderLine[] {
+  const given = new Set(more.map(([name]) => name));
+  return headers.filter(([name]) => !own.has(name) && !given.has(name));
+}
+
+/** The lines that all requests of a session have, and everything that they depend on. */
+interface Beginning {
+  readonly method: string;
+  readonly reach: Reach;
+  readonly id: string | undefined;
+  readonly version: string | undefined;
+  readonly hasAgent: boolean;
+  readonly text: string;
+}
+
+/** The last one of each session: nearly all of its requests are alike. */
+const beginnings = new WeakMap<ServerSession, Beginning>();
+
+function beginningOf(
+  method: string,
+  reach: Reach,
+  session: ServerSession,
+  policies: readonly HeaderLine[],
+): string {
+  const { id, version } = session;
+  const hasAgent = policies.some(([name]) => name === 'user-agent');
+  const known = beginnings.get(session);
+  if (
+    known?.reach === reach &&
+    known.method === method &&
+    known.id === id &&
+    known.version === version &&
+    known.hasAgent === hasAgent
+  )
+    return known.text;
+  const lines: HeaderLine[] = [['host', reach.authority ?? authorityOf(reach.destination.target)]];
+  if (!hasAgent) lines.push(['user-agent', 'portcullis']);
+  if (id !== undefined) lines.push(['mcp-session-id', id]);
+  if (version !== undefined) lines.push(['mcp-protocol-version', version]);
+  const text = `${method} ${reach.path} HTTP/1.1\r\n${textOf(lines)}`;
+  beginnings.set(session, { method, reach, id, version, hasAgent, text });
+  return text;
+}
+
+function textOf(lines: readonly HeaderLine[]): string {
+  let text = '';
+  for (const line of lines) text += `${line[0]}: ${line[1]}\r\n`;
+  return text;
 }

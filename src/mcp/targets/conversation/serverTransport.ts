@@ -40,7 +40,7 @@ export interface PostUse {
   /** Header lines besides those that every request has. */
   readonly headers?: readonly HeaderLine[] | undefined;
   /** The answer has begun. */
-  readonly begun?: () => void;
+  readonly begun?: (() => void) | undefined;
   /** The end of a notification or response, and a call that failed. */
   readonly done?: (error?: GatewayError) => void;
 }

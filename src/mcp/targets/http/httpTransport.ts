@@ -26,7 +26,7 @@ export class HttpTransport extends ServerTransport implements StreamHost {
     };
     const { session } = this.owner;
     const headers = this.headersOf(method, use);
-    const post = new Post({ session, text, method, wireId, ...use, headers, done }, this);
+    const post = new Post({ session, text, method, wireId, headers, begun: use.begun, done }, this);
     this.inFlight.add(post);
     post.begin();
     return post;

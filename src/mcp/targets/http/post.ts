@@ -30,7 +30,7 @@ export interface PostStart {
   /** Header lines besides those that every request has. */
   readonly headers?: readonly HeaderLine[] | undefined;
   /** Hears that the answer has begun. */
-  readonly begun?: () => void;
+  readonly begun?: (() => void) | undefined;
   /** Hears of the end of a notification or response. */
   readonly done?: (error?: GatewayError) => void;
 }
@@ -41,6 +41,9 @@ const largeBody = 1_048_576;
 const maxProblemBytes = 16_384;
 /** The characters of it that go into the log. */
 const maxShown = 300;
+
+const contentType: HeaderLine = ['content-type', 'application/json'];
+const accept: HeaderLine = ['accept', 'application/json, text/event-stream'];
 
 const isEvents = (type: string | undefined): boolean =>
   type !== undefined && /^text\/event-stream\s*(?:;|$)/i.test(type.trim());
@@ -62,6 +65,10 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   private reader: EventReader | undefined;
   private parts: Buffer[] = [];
   private length = 0;
+  /** The body as the head announces it; -1 where it does not. */
+  private announced = -1;
+  /** The whole answer, where it came in one piece. */
+  private text: string | undefined;
   /** Takes the answer as JSON, once it is large. */
   private large: LargeEvent | undefined;
   private status = 0;
@@ -80,18 +87,17 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     this.session = start.session;
     this.reach = host.reach;
     const { session, method, wireId } = start;
-    const body = Buffer.from(start.text);
-    const lines: readonly HeaderLine[] = [
-      ['content-type', 'application/json'],
-      ['accept', 'application/json, text/event-stream'],
-      ['content-length', String(body.length)],
-      ...(start.headers ?? []),
-    ];
+    const { text, headers } = start;
+    const length = Buffer.byteLength(text);
+    const isAscii = length === text.length;
+    const body = isAscii && host.reach.signer === undefined ? text : Buffer.from(text);
+    const lines: HeaderLine[] = [contentType, accept, ['content-length', String(length)]];
+    if (headers !== undefined) lines.push(...headers);
     this.exchange = new ServerExchange(
       {
         destination: host.reach.destination,
         session,
-        head: requestHead('POST', host.reach, session, lines, body),
+        head: requestHead('POST', host.reach, session, lines, typeof body === 'string' ? undefined : body),
         body,
         repeatable: isRepeatable(method),
         // A limit of the call's own takes the place of the general one.
@@ -174,8 +180,10 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     const type = head.get('content-type');
     const coding = head.get('content-encoding')?.toLowerCase() ?? 'identity';
     if (coding !== 'identity') this.wrongContent(`content-encoding ${coding}`);
-    else if (isJson(type)) this.mode = 'json';
-    else if (isEvents(type)) {
+    else if (isJson(type)) {
+      this.mode = 'json';
+      this.announced = head.contentLength;
+    } else if (isEvents(type)) {
       this.mode = 'events';
       this.reader = new EventReader(this, this.host.limits.maxMcpMessageBytes);
     } else this.wrongContent(`status ${status}, content-type ${type ?? 'absent'}`);
@@ -199,6 +207,10 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     this.length += to - from;
     if (this.mode === 'json' && this.length > most) {
       this.tooLong();
+      return;
+    }
+    if (this.length === this.announced && before === 0 && this.length <= largeBody) {
+      this.text = bytes.toString('utf8', from, to);
       return;
     }
     const part = Buffer.from(bytes.subarray(from, Math.min(to, from + room)));
@@ -253,8 +265,9 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     const { host } = this;
     const { wireId } = this.start;
     if (this.large === undefined) {
-      const text = Buffer.concat(this.parts).toString();
+      const text = this.text ?? Buffer.concat(this.parts).toString();
       this.parts = [];
+      this.text = undefined;
       host.receive(text, wireId);
     } else this.large.end();
     if (host.waits(wireId))
