@@ -196,63 +196,63 @@ export interface Caller {
    * The holder of the budgets: the principal, or the network of its address if nothing was proven. Absent: the
    * principal.
    */
-  readonly holder?: string;
+  readonly holder?: string | undefined;
   /**
    * Reaches targets over the network for this caller; the session uses it until its next request.
    * @throws GatewayError policy_failed
    */
-  readonly reach?: (target: string) => Reach | undefined;
+  readonly reach?: ((target: string) => Reach | undefined) | undefined;
   /** `reach` answers every caller alike, and is the same function until the configuration changes. */
-  readonly reachesAlike?: boolean;
+  readonly reachesAlike?: boolean | undefined;
   /**
    * The values of the caller for a target that runs as a child process; undefined for targets whose children are alike
    * for all callers. Absent where all are.
    * @throws GatewayError mcp_caller_value_missing, mcp_caller_value_denied, mcp_caller_header_missing, backend_login_required,
    * backend_login_denied, backend_auth_failed, policy_failed
    */
-  readonly environment?: (target: string) => ChildEnvironment | undefined;
+  readonly environment?: ((target: string) => ChildEnvironment | undefined) | undefined;
   /**
    * The time that a call may take without progress, in milliseconds, by the policies of the route; absent where they do not say.
    */
-  readonly callTimeoutMs?: number;
+  readonly callTimeoutMs?: number | undefined;
   /**
    * Until when the token that proved it is accepted, in milliseconds since the epoch; a stream of news does not outlive
    * it.
    */
-  readonly expiresAt?: number;
+  readonly expiresAt?: number | undefined;
   /**
    * The reason why the caller may not use the item, or without a call: not see it. Undefined where the rules allow it:
    * without a call, where they may allow some call of it. Absent where the route has no rule about items.
    */
-  readonly refusalOf?: (item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
+  readonly refusalOf?: ((item: McpItem, call?: ItemCall) => ItemRefusal | undefined) | undefined;
   /** The rules behind `refusalOf` as text: other text, other rules. Absent where the route has no rule about items. */
-  readonly itemRules?: string;
+  readonly itemRules?: string | undefined;
   /** The names in the rules of the route; they are compared with the lists of the servers. Absent without any. */
-  readonly toolNames?: readonly ToolNames[];
+  readonly toolNames?: readonly ToolNames[] | undefined;
   /** The checks of policies for the requests of a method; absent where no policy checks messages. */
-  readonly checksOf?: (method: string) => McpChecks;
+  readonly checksOf?: ((method: string) => McpChecks) | undefined;
   /**
    * Counts a use of an item that the rules allow. Absent where no policy counts uses.
    * @returns what hears of the end of the use, if anything does
    * @throws GatewayError if the caller has used its share
    */
-  readonly count?: (item: McpItem, call: ItemCall) => Promise<(() => void) | undefined>;
+  readonly count?: ((item: McpItem, call: ItemCall) => Promise<(() => void) | undefined>) | undefined;
   /** The time that a use of an item may take. Absent where no policy says it for single calls. */
-  readonly callTime?: (item: McpItem, call: ItemCall) => CallTime | undefined;
+  readonly callTime?: ((item: McpItem, call: ItemCall) => CallTime | undefined) | undefined;
   /**
    * The basis of `refusalOf` so far; undefined where its rules look at more of the request, or were too much work for
    * them. Absent like `refusalOf`.
    */
-  readonly rulesBasis?: () => RulesBasis | undefined;
+  readonly rulesBasis?: (() => RulesBasis | undefined) | undefined;
   /**
    * Says that the answer goes on for as long as the client stays. `end` is called once the rules that let the caller in
    * may say something else. From then on, the rules judge each item on a budget of its own. Absent where no
    * configuration can change.
    * @returns what takes it back
    */
-  readonly whileAllowed?: (end: () => void) => () => void;
+  readonly whileAllowed?: ((end: () => void) => () => void) | undefined;
   /** Absent where nothing is recorded. */
-  readonly audit?: RequestAudit;
+  readonly audit?: RequestAudit | undefined;
 }
 
 /** An operation of a client, as the audit stream has it before it begins. */

@@ -23,11 +23,11 @@ export interface Dispatch {
   /** Header lines of a modern client for the parameters of a tool. */
   readonly headers?: readonly HeaderLine[];
   /** Counts a use of an item, which is sent when the promise resolves; absent where no policy counts them. */
-  readonly count?: Caller['count'];
+  readonly count?: Caller['count'] | undefined;
   /** The time of a use of an item; absent where no policy says it for single calls. */
-  readonly callTime?: Caller['callTime'];
+  readonly callTime?: Caller['callTime'] | undefined;
   /** The checks of policies on the messages of a method; absent where no policy checks any. */
-  readonly checksOf?: (method: string) => MessageChecks | undefined;
+  readonly checksOf?: ((method: string) => MessageChecks | undefined) | undefined;
   /** The checks of the request at hand; absent where it has none. */
   readonly checks?: MessageChecks | undefined;
   /** The checks have changed the request: it is judged again, and asked about no more. */

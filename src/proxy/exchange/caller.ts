@@ -7,29 +7,35 @@ import type { Step } from './step.ts';
 import { decisionOf, originOf, skipped } from './steps.ts';
 import { ExchangeAudit } from './requestAudit.ts';
 
-/** The owner of the session, the items that the route's rules allow, and the time until the access ends. */
-export function callerOf(exchange: LiveExchange): Caller {
+/** The ways to the targets of a backend. */
+export type Ways = Pick<Caller, 'reach' | 'reachesAlike' | 'environment'>;
+
+/**
+ * The owner of the session, the items that the route's rules allow, and the time until the access ends.
+ * @param callTimeoutMs as the policies of the route say it, in milliseconds
+ */
+export function callerOf(exchange: LiveExchange, ways: Ways, callTimeoutMs: number | undefined): Caller {
   const { audit } = exchange.connection.port;
   const rules = exchange.route?.refuseMcpItem ?? [];
   const counters = exchange.route?.countMcpCall ?? [];
   const times = exchange.route?.mcpCallTime ?? [];
-  const expiresAt = exchange.identity?.acceptedUntil;
+  const hasRules = rules.length > 0;
   return {
     principal: principalOf(exchange),
     holder: budgetHolderOf(exchange),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(audit === undefined ? {} : { audit: new ExchangeAudit(exchange, audit) }),
-    ...(rules.length === 0
-      ? {}
-      : {
-          refusalOf: (item: McpItem, call?: ItemCall) => refusalOf(exchange, item, call),
-          rulesBasis: () => rulesBasisOf(exchange, rules),
-          itemRules: exchange.route?.itemRules ?? '',
-          toolNames: exchange.route?.toolNames ?? [],
-        }),
-    ...(counters.length === 0 ? {} : { count: countOf(exchange, counters) }),
-    ...(times.length === 0 ? {} : { callTime: callTimeOf(exchange, times) }),
-    ...checksOf(exchange),
+    reach: ways.reach,
+    reachesAlike: ways.reachesAlike,
+    environment: ways.environment,
+    callTimeoutMs,
+    expiresAt: exchange.identity?.acceptedUntil,
+    audit: audit && new ExchangeAudit(exchange, audit),
+    refusalOf: hasRules ? (item, call) => refusalOf(exchange, item, call) : undefined,
+    rulesBasis: hasRules ? () => rulesBasisOf(exchange, rules) : undefined,
+    itemRules: hasRules ? (exchange.route?.itemRules ?? '') : undefined,
+    toolNames: hasRules ? (exchange.route?.toolNames ?? []) : undefined,
+    count: counters.length === 0 ? undefined : countOf(exchange, counters),
+    callTime: times.length === 0 ? undefined : callTimeOf(exchange, times),
+    checksOf: checksOf(exchange),
     whileAllowed: (end) => {
       exchange.isLongLived = true;
       return exchange.connection.port.keepLongLived(exchange, end);
@@ -105,15 +111,13 @@ const callTimeOf =
   };
 
 /** The checks of messages by the policies of the route. */
-function checksOf(exchange: LiveExchange): Pick<Caller, 'checksOf'> {
+function checksOf(exchange: LiveExchange): Caller['checksOf'] {
   const { onMcpRequest = [], onMcpResult = [] } = exchange.route ?? {};
-  if (onMcpRequest.length === 0 && onMcpResult.length === 0) return {};
-  return {
-    checksOf: (method) => ({
-      request: onMcpRequest.flatMap((step) => noted(exchange, step, step(exchange, method))),
-      result: onMcpResult.flatMap((step) => noted(exchange, step, step(exchange, method))),
-    }),
-  };
+  if (onMcpRequest.length === 0 && onMcpResult.length === 0) return undefined;
+  return (method) => ({
+    request: onMcpRequest.flatMap((step) => noted(exchange, step, step(exchange, method))),
+    result: onMcpResult.flatMap((step) => noted(exchange, step, step(exchange, method))),
+  });
 }
 
 /** A request that is explained asks no service. */

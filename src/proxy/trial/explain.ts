@@ -229,10 +229,15 @@ async function judged(
   const backend = route?.of?.backends.find((one) => one.key === key);
   if (backend?.kind !== 'mcp') return undefined;
   const origins = (route?.refuseMcpItem ?? []).flatMap((step) => originOf(step) ?? []);
-  const verdicts = await judgeMessages(backend, callerOf(exchange), exchange, limits, (item, call) =>
-    origins.flatMap(({ explain: rulesOf, place: above }) =>
-      (rulesOf?.(exchange, item, call) ?? []).map((rule) => ({ ...rule, place: `${above}${rule.place}` })),
-    ),
+  const verdicts = await judgeMessages(
+    backend,
+    callerOf(exchange, {}, undefined),
+    exchange,
+    limits,
+    (item, call) =>
+      origins.flatMap(({ explain: rulesOf, place: above }) =>
+        (rulesOf?.(exchange, item, call) ?? []).map((rule) => ({ ...rule, place: `${above}${rule.place}` })),
+      ),
   );
   return verdicts.map(([verdict, rules = []]) => (rules.length === 0 ? verdict : { ...verdict, rules }));
 }
