@@ -151,7 +151,7 @@ export const candidates: readonly McpCandidate[] = [
   overHttp(
     'portcullis-list-modern',
     '`tools/list` of 300 tools, a rule for each tool, modern clients and servers',
-    '/ten-modern',
+    '/ten-modern-ruled',
     { ...list, ...modern },
   ),
 ];

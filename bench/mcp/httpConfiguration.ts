@@ -1,7 +1,8 @@
 import type { TestIssuer } from '../../test/support/issuer.ts';
 
 /** The endpoints of the gateway in front of servers over HTTP, by their paths. */
-export type HttpEndpoint = '/one' | '/ten' | '/ten-ruled' | '/one-modern' | '/ten-modern';
+export type HttpEndpoint =
+  '/one' | '/ten' | '/ten-ruled' | '/one-modern' | '/ten-modern' | '/ten-modern-ruled';
 
 const isCaller = '"benchers" in auth.claims.groups';
 /** Decides for each item: it hides none of the servers' tools. */
@@ -14,7 +15,8 @@ const endpoints: Readonly<
   '/ten': { targets: 10, server: 'mcp', rule: isCaller },
   '/ten-ruled': { targets: 10, server: 'mcp', rule: isTool },
   '/one-modern': { targets: 1, server: 'modern', rule: isCaller },
-  '/ten-modern': { targets: 10, server: 'modern', rule: isTool },
+  '/ten-modern': { targets: 10, server: 'modern', rule: isCaller },
+  '/ten-modern-ruled': { targets: 10, server: 'modern', rule: isTool },
 };
 
 export interface HttpPorts {

@@ -2,6 +2,7 @@ import { few, many } from '../mcp/candidates.ts';
 import type { McpCell } from '../mcp/run.ts';
 import type { SessionsCell } from '../mcp/sessions.ts';
 import { heading, line, of, ratio, show } from './cells.ts';
+import { spread } from '../statistics.ts';
 import { targetTable, type Target } from './targetTable.ts';
 
 const gatewayCpu = 'gatewayCpuPerCall';
@@ -15,6 +16,25 @@ export interface McpFigures {
 const cost = (cells: readonly McpCell[], name: string) =>
   of(cells.find(({ candidate }) => candidate.name === name)?.samples ?? [], gatewayCpu).median;
 
+/**
+ * Two rows compared round by round, and the median of that: what slows the machine down for a while slows both rows of a
+ * round, and a quotient of two medians may come from two different times.
+ */
+function compared(
+  cells: readonly McpCell[],
+  names: readonly [string, string],
+  compare: (one: number, other: number) => number,
+): number {
+  const [ones, others] = names.map(
+    (name) => cells.find(({ candidate }) => candidate.name === name)?.samples ?? [],
+  ) as [McpCell['samples'], McpCell['samples']];
+  const each = ones.flatMap((one, round) => {
+    const other = others[round];
+    return other === undefined ? [] : [compare(one[gatewayCpu], other[gatewayCpu])];
+  });
+  return each.length === 0 ? Number.NaN : spread(each).median;
+}
+
 /** Kilobytes that a session takes while nothing happens in it: the worst round against the time before the first. */
 const sessionKilobytes = ({ base, rounds, sessions }: SessionsCell) =>
   (Math.max(...rounds.map(({ open }) => open)) - base) * (1024 / sessions);
@@ -23,7 +43,7 @@ function mcpTargets({ mcp, sessions }: McpFigures): Target[] {
   const share = (name: string, limit: number, row: string, base: string): Target => ({
     name,
     limit,
-    measured: cost(mcp, row) / cost(mcp, base),
+    measured: compared(mcp, [row, base], (one, other) => one / other),
   });
   const time = (name: string, limit: number, row: string): Target => ({
     name,
@@ -42,7 +62,7 @@ function mcpTargets({ mcp, sessions }: McpFigures): Target[] {
     {
       name: 'HTTP: CPU of a call with an audit stream with a chain, beyond one without',
       limit: 10,
-      measured: cost(mcp, 'portcullis-http-audited') - cost(mcp, 'portcullis-http'),
+      measured: compared(mcp, ['portcullis-http-audited', 'portcullis-http'], (one, other) => one - other),
       digits: 1,
       unit: ' us',
     },
