@@ -209,6 +209,15 @@ export class ResponseReader {
  */
 export function idleHint(head: Head): number | undefined {
   if ((head.seen & (1 << KIND.keepAlive)) === 0) return undefined;
-  const seconds = /timeout=(\d{1,6})/i.exec(head.get('keep-alive') ?? '')?.[1];
+  const text = head.get('keep-alive') ?? '';
+  // A server says the same each time.
+  if (text !== lastHint.text) lastHint = { text, ms: readHint(text) };
+  return lastHint.ms;
+}
+
+let lastHint: { readonly text: string; readonly ms: number | undefined } = { text: '', ms: undefined };
+
+function readHint(text: string): number | undefined {
+  const seconds = /timeout=(\d{1,6})/i.exec(text)?.[1];
   return seconds === undefined ? undefined : Math.max(0, Number(seconds) * 1000 - 1000);
 }

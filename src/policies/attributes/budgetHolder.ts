@@ -15,8 +15,18 @@ export function budgetHolderOf({
   const named = subject !== undefined && subject !== '';
   if (!named && user === undefined && apiKey === undefined)
     return `address ${networkOf(request.remoteAddress)}`;
+  if (named && user === undefined && apiKey === undefined) return ofSubject(identity!);
   const holder = named ? `${identity!.issuer}\n${subject}` : '';
-  return user === undefined && apiKey === undefined
-    ? `subject ${holder}`
-    : `caller ${JSON.stringify([holder, user ?? null, apiKey?.id ?? null])}`;
+  return `caller ${JSON.stringify([holder, user ?? null, apiKey?.id ?? null])}`;
+}
+
+/** The requests with one token have one identity: the same text, which need not be hashed again. */
+const holders = new WeakMap<object, string>();
+
+function ofSubject(identity: NonNullable<Exchange['identity']>): string {
+  const known = holders.get(identity);
+  if (known !== undefined) return known;
+  const holder = `subject ${identity.issuer}\n${identity.subject}`;
+  holders.set(identity, holder);
+  return holder;
 }

@@ -149,15 +149,20 @@ export function principalOf({ identity, token, user, apiKey }: LiveExchange): st
   return JSON.stringify([holder ?? null, user ?? null, apiKey?.id ?? null]);
 }
 
+/** The requests with one token have one identity: a session compares and hashes the same text. */
+const principals = new WeakMap<object, string>();
+
 /**
  * The principal of a token. One without a subject says of nobody in particular that he is let in, and what else
  * it holds (`client_id`, say) may be the same for many people: such a token stands for itself alone.
  */
-function holderOf(
-  { issuer, subject }: NonNullable<LiveExchange['identity']>,
-  token: string | undefined,
-): string {
-  if (subject !== '') return `${issuer}\n${subject}`;
+function holderOf(identity: NonNullable<LiveExchange['identity']>, token: string | undefined): string {
+  const { issuer, subject } = identity;
+  if (subject !== '') {
+    let known = principals.get(identity);
+    if (known === undefined) principals.set(identity, (known = `${issuer}\n${subject}`));
+    return known;
+  }
   return `token\n${issuer}\n${createHash('sha256')
     .update(token ?? '')
     .digest('base64url')}`;
