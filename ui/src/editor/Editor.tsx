@@ -1,10 +1,13 @@
 import type { Extension } from '@codemirror/state';
-import { Compartment } from '@codemirror/state';
+import { Annotation, Compartment } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 import { basics } from './basics.ts';
 
-/** A text editor. The caller owns the text; the editor reports each change. */
+/** Marks a change that the caller has made. */
+const ofCaller = Annotation.define<true>();
+
+/** A text editor. The caller owns the text; the editor reports each change that somebody makes in it. */
 export function Editor(props: {
   value: string;
   onChange: (value: string) => void;
@@ -34,7 +37,8 @@ export function Editor(props: {
         basics(start.label),
         changing.current.of(start.extensions),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged) report.current(update.state.doc.toString());
+          const isOwn = update.transactions.some((one) => one.annotation(ofCaller) === true);
+          if (update.docChanged && !isOwn) report.current(update.state.doc.toString());
         }),
       ],
     });
@@ -51,7 +55,10 @@ export function Editor(props: {
   useEffect(() => {
     const { current: shown } = view;
     if (shown === undefined || shown.state.doc.toString() === value) return;
-    shown.dispatch({ changes: { from: 0, to: shown.state.doc.length, insert: value } });
+    shown.dispatch({
+      changes: { from: 0, to: shown.state.doc.length, insert: value },
+      annotations: ofCaller.of(true),
+    });
   }, [value]);
   useEffect(() => {
     const { current: shown } = view;
