@@ -150,9 +150,6 @@ describe('verification of a chain', () => {
 
 /** Seals lines under a given epoch, as somebody with the key could. */
 function chainNamed(writer: string, epoch: string): (open: string) => string {
-  const chain = new Chain(writer, keys);
-  const own = chain as unknown as { epoch: string; key: unknown; tail: string };
-  own.tail = own.tail.replace(own.epoch, epoch);
-  own.key = keys.ofEpoch(writer, epoch);
+  const chain = new Chain(writer, keys, epoch);
   return (open) => sealedLine(chain, open);
 }

@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
+import { KeyedHash } from './keyedHash.ts';
 
 /** The state of a chain: the last line that it has sealed. */
 export interface ChainPlace {
@@ -38,6 +39,10 @@ export class ChainKeys {
 /** Characters of a code: 32 bytes in base64url. */
 const macLength = 43;
 const separator = 0x0a;
+/** Digits of a number of a line. */
+const maxSeq = String(Number.MAX_SAFE_INTEGER).length;
+/** Usual lines are shorter. */
+const firstMemory = 4_096;
 
 /**
  * The code of a line: it covers the line and, by the code before it, all lines since the beginning of the epoch.
@@ -47,51 +52,71 @@ const separator = 0x0a;
 export const macOf = (key: KeyObject, before: string, content: string): string =>
   createHmac('sha256', key).update(`${before}\n${content}`).digest('base64url');
 
+/** Bytes of UTF-8 for one unit of a JavaScript string, at most. */
+const maxBytesOfUnit = 3;
+
 /** The chain of one run of a writer. */
 export class Chain {
-  readonly epoch = randomBytes(8).toString('hex');
-  /** Bytes that a seal adds to a line, at most. */
-  readonly maxSeal: number;
+  readonly epoch: string;
   private readonly writer: string;
-  private readonly key: KeyObject;
   private readonly tail: string;
-  /** The code of the last line, and a line break. */
-  private readonly before = Buffer.alloc(macLength + 1, separator);
+  private readonly keyed: KeyedHash;
+  /** The message of the next code: the code of the last line, a line break, and from `contentAt` on the line. */
+  private message: Buffer;
+  private contentAt = KeyedHash.start + 1;
   private seq = 0;
   private mac = '';
 
-  constructor(writer: string, keys: ChainKeys) {
+  /** @param epoch tests choose it */
+  constructor(writer: string, keys: ChainKeys, epoch = randomBytes(8).toString('hex')) {
     this.writer = writer;
-    this.key = keys.ofEpoch(writer, this.epoch);
+    this.epoch = epoch;
+    this.keyed = new KeyedHash(keys.ofEpoch(writer, this.epoch));
     this.tail = `,"chain.writer":${JSON.stringify(writer)},"chain.epoch":"${this.epoch}","chain.seq":`;
-    this.maxSeal = this.tail.length + String(Number.MAX_SAFE_INTEGER).length + codeOf('').length + macLength;
+    this.message = this.keyed.memory(firstMemory);
+    this.message[KeyedHash.start] = separator;
+  }
+
+  /** Bytes that a line may need with its seal. */
+  mostBytes(line: string): number {
+    return (line.length + this.tail.length) * maxBytesOfUnit + maxSeq + codeText('').length + macLength;
   }
 
   /**
-   * Completes a line in a buffer with its place and its code. After it there is room for `maxSeal` bytes.
-   * @param start of the line
-   * @param end of the line, which has no closing brace yet
+   * Writes a line with its place and its code into a buffer that has room for `mostBytes`.
+   * @param line without its closing brace
    * @returns the end of the whole line
    */
-  seal(buffer: Buffer, start: number, end: number): number {
+  seal(line: string, buffer: Buffer, start: number): number {
     this.seq++;
-    const content = end + buffer.write(this.tail + String(this.seq), end, 'latin1');
-    const before = this.mac === '' ? this.before.subarray(macLength) : this.before;
+    const content = `${line}${this.tail}${this.seq}`;
+    const most = macLength + 1 + content.length * maxBytesOfUnit;
+    if (this.message.length < KeyedHash.start + most) this.message = this.keyed.memory(most);
+    const { message, contentAt } = this;
+    const end = contentAt + message.write(content, contentAt);
     // The same bytes as in `macOf`.
-    const code = createHmac('sha256', this.key).update(before).update(buffer.subarray(start, content));
-    this.mac = code.digest('base64url');
-    this.before.write(this.mac, 'latin1');
-    return content + buffer.write(codeOf(this.mac), content, 'latin1');
+    const mac = this.keyed.codeOf(end);
+    const after = start + message.copy(buffer, start, contentAt, end);
+    this.follow(mac);
+    return after + buffer.write(codeText(mac), after, 'latin1');
   }
 
   get place(): ChainPlace {
     const { writer, epoch, seq, mac } = this;
     return { writer, epoch, seq, mac };
   }
+
+  private follow(mac: string): void {
+    this.mac = mac;
+    this.message.write(mac, KeyedHash.start, 'latin1');
+    if (this.seq > 1) return;
+    this.contentAt = KeyedHash.start + macLength + 1;
+    this.message[this.contentAt - 1] = separator;
+  }
 }
 
 /** The end of a line. */
-const codeOf = (mac: string): string => `,"chain.mac":"${mac}"}\n`;
+const codeText = (mac: string): string => `,"chain.mac":"${mac}"}\n`;
 
 const sealed =
   /^(\{.*,"chain\.writer":"([\w.-]{1,64})","chain\.epoch":"([0-9a-f]{16})","chain\.seq":(\d{1,15})),"chain\.mac":"([\w-]{43})"\}$/;

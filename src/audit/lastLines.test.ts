@@ -16,18 +16,19 @@ test('the last lines come in their order, however many batches they came in', ()
   assert.deepEqual(last.all, [line(3), ...many]);
 });
 
-test('old batches are dropped beyond the limit of bytes, and the newest one stays', () => {
+test('the oldest lines are dropped beyond the limit of bytes, and only whole lines are shown', () => {
   const last = new LastLines();
+  const most = 700;
+  const lines = Array.from({ length: 10_000 }, (_, n) => line(n, 'ü'.repeat(n % most)));
+  for (let at = 0; at < lines.length; at += 300) last.add(batch(...lines.slice(at, at + 300)));
+  assert.deepEqual(last.all, lines.slice(-lastLinesLimits.lines));
+
   const half = 'x'.repeat(lastLinesLimits.bytes / 2);
-  last.add(batch(line(1)));
+  last.add(batch(line(1, half)));
   last.add(batch(line(2, half)));
-  last.add(batch(line(3, half)));
-  assert.equal(last.all.length, 1);
-  last.add(batch(line(4, half + half)));
-  assert.deepEqual(
-    last.all.map((json) => (JSON.parse(json) as { time: number }).time),
-    [4],
-  );
+  assert.deepEqual(last.all, [line(2, half)]);
+  last.add(batch(line(3, half), line(4, half)));
+  assert.deepEqual(last.all, [line(4, half)]);
 });
 
 test('lines of several processes are put in the order of their times', () => {

@@ -9,11 +9,12 @@ export interface Piece {
 }
 
 interface OpenPiece {
-  /** Lines without their ends. */
+  /** Whole lines. */
   readonly buffer: Buffer;
   used: number;
-  /** The end of each line in the buffer. */
-  readonly ends: number[];
+  lines: number;
+  /** The last line in the chain, where no more lines follow in this piece. */
+  place: ChainPlace | undefined;
 }
 
 /** Bytes of UTF-8 for one unit of a JavaScript string, at most. */
@@ -28,6 +29,8 @@ export class WaitingLines {
   private readonly chain: Chain | undefined;
   private readonly capacity: number;
   private readonly pieces: OpenPiece[] = [];
+  /** The memory for the next piece. */
+  private spare: Buffer | undefined;
   /** Bytes of all lines. */
   length = 0;
   /** The number of all lines. */
@@ -44,38 +47,45 @@ export class WaitingLines {
     return this.pieces.length > 1;
   }
 
-  /** @param line without its closing brace */
+  /** Takes a line, and seals it into the chain. @param line without its closing brace */
   push(line: string): void {
-    const most = line.length * maxBytesOfUnit;
+    const { chain } = this;
+    const most = chain?.mostBytes(line) ?? line.length * maxBytesOfUnit + lineEnd.length;
     let piece = this.pieces.at(-1);
-    if (piece === undefined || piece.buffer.length - piece.used < most) {
-      // A pooled buffer would keep the whole pool alive.
-      piece = { buffer: Buffer.allocUnsafeSlow(Math.max(this.capacity, most)), used: 0, ends: [] };
-      this.pieces.push(piece);
-    }
-    const bytes = piece.buffer.write(line, piece.used);
-    piece.used += bytes;
-    piece.ends.push(piece.used);
-    this.length += bytes;
+    if (piece === undefined || piece.buffer.length - piece.used < most) piece = this.begin(most);
+    const { buffer, used } = piece;
+    piece.used = chain?.seal(line, buffer, used) ?? used + buffer.write(line + lineEnd, used);
+    piece.lines++;
+    this.length += piece.used - used;
     this.count++;
   }
 
-  /** Takes the oldest lines out, and seals them into the chain; undefined where none wait. */
+  /** Takes the oldest lines out; undefined where none wait. */
   shift(): Piece | undefined {
     const piece = this.pieces.shift();
     if (piece === undefined) return undefined;
-    const { chain } = this;
-    const { buffer, used, ends } = piece;
+    const { buffer, used, lines } = piece;
     this.length -= used;
-    this.count -= ends.length;
-    const bytes = Buffer.allocUnsafeSlow(used + ends.length * (chain?.maxSeal ?? lineEnd.length));
-    let start = 0;
-    let at = 0;
-    for (const end of ends) {
-      const after = at + buffer.copy(bytes, at, start, end);
-      at = chain === undefined ? after + bytes.write(lineEnd, after) : chain.seal(bytes, at, after);
-      start = end;
-    }
-    return { bytes: bytes.subarray(0, at), lines: ends.length, place: chain?.place };
+    this.count -= lines;
+    // A full piece needs no copy.
+    if (this.pieces.length > 0 || buffer.length > this.capacity)
+      return { bytes: buffer.subarray(0, used), lines, place: piece.place ?? this.chain?.place };
+    this.spare = buffer;
+    // Not pooled: such a buffer would keep the whole pool alive.
+    const bytes = Buffer.allocUnsafeSlow(used);
+    buffer.copy(bytes, 0, 0, used);
+    return { bytes, lines, place: this.chain?.place };
+  }
+
+  private begin(most: number): OpenPiece {
+    const last = this.pieces.at(-1);
+    if (last !== undefined) last.place = this.chain?.place;
+    const isUsual = most <= this.capacity;
+    const buffer =
+      (isUsual ? this.spare : undefined) ?? Buffer.allocUnsafeSlow(isUsual ? this.capacity : most);
+    if (isUsual) this.spare = undefined;
+    const piece = { buffer, used: 0, lines: 0, place: undefined };
+    this.pieces.push(piece);
+    return piece;
   }
 }
