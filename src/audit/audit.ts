@@ -11,6 +11,7 @@ import { Checkpoints } from './checkpoints.ts';
 import { FileSink } from './fileSink.ts';
 import { HttpSink } from './httpSink.ts';
 import { intentLine, operationLine, streamLine, type AuditedEnd, type AuditedOperation } from './lines.ts';
+import { OpenOperations, type ListedOperation, type OpenOperation } from './openOperations.ts';
 import { groupOf } from './operationGroups.ts';
 import { StdoutSink } from './stdoutSink.ts';
 
@@ -26,11 +27,6 @@ export interface AuditOptions {
   readonly pace?: AuditWriterOptions['pace'];
 }
 
-/** An operation that has begun. Only its first end counts. */
-export interface OpenOperation {
-  end(end: AuditedEnd): void;
-}
-
 /** The audit stream of one process. */
 export class Audit {
   readonly settings: AuditSettings;
@@ -40,7 +36,7 @@ export class Audit {
   private readonly writer: AuditWriter;
   private readonly chain: Chain | undefined;
   private readonly checkpoints: Checkpoints | undefined;
-  private readonly open = new Set<OpenOperation>();
+  private readonly open = new OpenOperations();
   private readonly refused: { add(labels: Record<string, string>): void };
   private readonly run = randomBytes(6).toString('hex');
   private operations = 0;
@@ -105,9 +101,10 @@ export class Audit {
   begin(given: AuditedOperation): OpenOperation {
     const { required } = this.settings;
     const operation = required ? { ...given, uid: `${this.run}.${++this.operations}` } : given;
-    const open: OpenOperation = {
+    const open: ListedOperation = {
+      place: -1,
       end: (end) => {
-        if (!this.open.delete(open)) return;
+        if (!this.open.remove(open)) return;
         this.writer.write(operationLine(operation, end, required ? 'outcome' : undefined));
       },
     };
@@ -145,7 +142,7 @@ export class Audit {
 
   /** Writes all lines; operations that are still open are unfinished. Never rejects. */
   async close(): Promise<void> {
-    for (const open of [...this.open])
+    for (const open of this.open.all)
       open.end({ outcome: 'unfinished', detail: 'the gateway is shutting down' });
     this.stored = true;
     await this.writer.close(this.chain && streamLine('audit.stop', {}));

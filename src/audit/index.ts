@@ -1,5 +1,6 @@
-export { Audit, type OpenOperation } from './audit.ts';
+export { Audit } from './audit.ts';
 export { inOrder } from './lastLines.ts';
 export type { AuditedCaller, AuditedEnd, AuditedOperation } from './lines.ts';
+export type { OpenOperation } from './openOperations.ts';
 export { refusedRequest } from './operationGroups.ts';
 export { verifyFiles, type Verification } from './verify.ts';

@@ -5,6 +5,7 @@
 
 import { timestamp } from '../telemetry/index.ts';
 import { version } from '../version.ts';
+import { flat, keptMember, maxText } from './keptMembers.ts';
 import { hideSecretForms } from './secretPatterns.ts';
 import { shownName } from './shownNames.ts';
 
@@ -56,6 +57,8 @@ export interface AuditedOperation {
   readonly operation: string;
   readonly caller: AuditedCaller;
   readonly requestId?: string | undefined;
+  /** The gateway made `requestId`, so it holds no secret. */
+  readonly isRequestIdMade?: boolean;
   /** JSON-RPC id as the client wrote it. */
   readonly rpcId?: string | undefined;
   readonly kind?: string | undefined;
@@ -111,8 +114,6 @@ const activities: ReadonlyMap<string, number> = new Map([
 
 const head = `"metadata.version":"${ocsfVersion}","metadata.product.name":"Portcullis","metadata.product.version":${JSON.stringify(version())},"category_uid":6,"class_uid":6003,"severity_id":1`;
 
-/** Longest text of a client in a line, in characters. */
-const maxText = 512;
 const maxGroups = 64;
 
 /** A text that a client wrote, and that may hold anything. */
@@ -120,45 +121,101 @@ const text = (name: string, value: string | undefined): string =>
   value === undefined || value === ''
     ? ''
     : `,"${name}":${JSON.stringify(hideSecretForms(value.slice(0, maxText)))}`;
-/** A text of the gateway, of its configuration, or of a token that was proven. */
-const trusted = (name: string, value: string | undefined): string =>
-  value === undefined || value === '' ? '' : `,"${name}":${JSON.stringify(value.slice(0, maxText))}`;
-/** Ids that hold no secret by their form: numbers, and those that the gateway makes. */
-const plainId = /^(?:\d{1,16}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+/** Ids that hold no secret by their form: numbers, and UUIDs. */
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const id = (name: string, value: string | undefined): string =>
-  value !== undefined && plainId.test(value) ? `,"${name}":"${value}"` : text(name, value);
+  value !== undefined && (isShortNumber(value) || uuid.test(value))
+    ? `,"${name}":"${value}"`
+    : text(name, value);
+/** As `/^\d{1,16}$/`, which costs several times as much. */
+function isShortNumber(value: string): boolean {
+  if (value.length === 0 || value.length > 16) return false;
+  for (let at = 0; at < value.length; at++) {
+    const code = value.charCodeAt(at);
+    if (code < 0x30 || code > 0x39) return false;
+  }
+  return true;
+}
 const number = (name: string, value: number | undefined): string =>
   value === undefined ? '' : `,"${name}":${value}`;
+
+/** Texts of the gateway, of its configuration, or of a token that was proven. */
+const issuer = keptMember('actor.session.issuer');
+const subject = keptMember('actor.user.uid');
+const user = keptMember('actor.user.name');
+const apiKey = keptMember('actor.user.credential_uid');
+const clientId = keptMember('actor.app_uid');
+const address = keptMember('src_endpoint.ip');
+const listener = keptMember('listener');
+const route = keptMember('route');
+const kind = keptMember('mcp.kind');
+const session = keptMember('mcp.session');
+const target = keptMember('mcp.target');
+const policy = keptMember('policy');
+const rule = keptMember('rule');
+const refusal = keptMember('mcp.refusal');
+const failure = keptMember('error');
 
 /** The beginning of each line. A JSON string cannot hold these characters unescaped, so a reader finds torn lines. */
 export const lineStart = '{"time":';
 
+let second = Number.NaN;
+let timeStart = '';
+let dateStart = '';
+const afterDate = `Z",${head}`;
+
+/** The members up to the activity. The texts of the second are kept, since most lines ask for the same one again. */
+function timed(epochMs: number): string {
+  const whole = Math.floor(epochMs / 1_000);
+  if (whole !== second) {
+    second = whole;
+    timeStart = `${lineStart}${whole}`;
+    dateStart = `,"time_dt":"${timestamp(whole * 1_000).slice(0, 20)}`;
+  }
+  // A small integer becomes text for less than a part of a large one.
+  const ms = String((epochMs - whole * 1_000) | 0).padStart(3, '0');
+  return timeStart + ms + dateStart + ms + afterDate;
+}
+
+const activityText = (activity: number): string =>
+  `,"activity_id":${activity},"type_uid":${600_300 + activity}`;
+const api = 'api.operation';
+/** The members of the operations that the gateway knows. */
+const operations: ReadonlyMap<string, string> = new Map(
+  [...activities, ['tools/call', other] as const].map(([name, activity]) => [
+    name,
+    flat(activityText(activity), `,"${api}":"${name}"`),
+  ]),
+);
+
 function beginning(operation: AuditedOperation, phase: string | undefined): string {
   const { caller, operation: name } = operation;
-  const activity = activities.get(name) ?? other;
-  let line =
-    `${lineStart}${operation.time},"time_dt":"${timestamp(operation.time)}",${head},"activity_id":${activity}` +
-    `,"type_uid":${600_300 + activity}${activities.has(name) || name === 'tools/call' ? trusted('api.operation', name) : text('api.operation', name)}`;
+  let line = timed(operation.time) + (operations.get(name) ?? activityText(other) + text(api, name));
   if (phase !== undefined)
     line += `,"mcp.phase":"${phase}","metadata.correlation_uid":"${operation.uid ?? ''}"`;
   line +=
-    id('api.request.uid', operation.requestId) +
-    trusted('actor.session.issuer', caller.issuer) +
-    trusted('actor.user.uid', caller.subject) +
-    trusted('actor.user.name', caller.user) +
-    trusted('actor.user.credential_uid', caller.apiKey) +
-    trusted('actor.app_uid', caller.clientId);
+    (operation.isRequestIdMade === true
+      ? `,"api.request.uid":"${operation.requestId ?? ''}"`
+      : id('api.request.uid', operation.requestId)) +
+    issuer(caller.issuer) +
+    subject(caller.subject) +
+    user(caller.user) +
+    apiKey(caller.apiKey) +
+    clientId(caller.clientId);
   if (caller.groups !== undefined)
-    line += `,"actor.user.groups":${JSON.stringify(caller.groups.slice(0, maxGroups).map((group) => hideSecretForms(group.slice(0, maxText))))}`;
+    line += `,"actor.user.groups":[${caller.groups
+      .slice(0, maxGroups)
+      .map((group) => shownName(group.slice(0, maxText)))
+      .join(',')}]`;
   return (
     line +
-    trusted('src_endpoint.ip', caller.address) +
+    address(caller.address) +
     number('src_endpoint.port', caller.port) +
-    trusted('listener', operation.listener) +
-    trusted('route', operation.route) +
-    trusted('trace.uid', operation.traceId) +
+    listener(operation.listener) +
+    route(operation.route) +
+    (operation.traceId ? `,"trace.uid":"${operation.traceId}"` : '') +
     id('mcp.id', operation.rpcId) +
-    trusted('mcp.kind', operation.kind) +
+    kind(operation.kind) +
     (operation.name ? `,"mcp.name":${shownName(operation.name.slice(0, maxText))}` : '') +
     (operation.arguments === undefined ? '' : `,"mcp.arguments":${operation.arguments}`) +
     number('bytes.in', operation.bytesIn)
@@ -168,22 +225,26 @@ function beginning(operation: AuditedOperation, phase: string | undefined): stri
 /** The line of an operation that is about to begin. No line has its closing brace: the chain may follow. */
 export const intentLine = (operation: AuditedOperation): string => beginning(operation, 'intent');
 
+const allowed = ',"action_id":1,"action":"Allowed"';
+const denied = ',"action_id":2,"action":"Denied"';
+const success = ',"status_id":1,"status":"Success"';
+const failed = ',"status_id":2,"status":"Failure"';
+
 /** The line of an operation that is over. @param phase `outcome` where an intent went ahead */
 export function operationLine(operation: AuditedOperation, end: AuditedEnd, phase?: 'outcome'): string {
   const { outcome, code } = end;
-  const succeeded = outcome === 'ok' || outcome === 'input_required';
   return (
     beginning(operation, phase) +
-    trusted('mcp.session', end.session) +
-    trusted('mcp.target', end.target) +
-    (outcome === 'refused' ? ',"action_id":2,"action":"Denied"' : ',"action_id":1,"action":"Allowed"') +
-    trusted('policy', end.policy) +
-    trusted('rule', end.rule) +
-    trusted('mcp.refusal', end.refusal) +
-    `,"mcp.outcome":"${outcome}",` +
-    (succeeded ? '"status_id":1,"status":"Success"' : '"status_id":2,"status":"Failure"') +
+    session(end.session) +
+    target(end.target) +
+    (outcome === 'refused' ? denied : allowed) +
+    policy(end.policy) +
+    rule(end.rule) +
+    refusal(end.refusal) +
+    `,"mcp.outcome":"${outcome}"` +
+    (outcome === 'ok' || outcome === 'input_required' ? success : failed) +
     (code === undefined ? '' : `,"status_code":"${code}"`) +
-    trusted('error', end.error) +
+    failure(end.error) +
     text('status_detail', end.detail) +
     number('http_response.code', end.httpStatus) +
     (end.durationMs === undefined ? '' : `,"duration":${Math.round(end.durationMs * 1_000) / 1_000}`) +

@@ -64,6 +64,7 @@ export abstract class ReceivedRequest {
   /** The head may hold somebody else's request by now. */
   protected released = false;
   private requestId: string | undefined;
+  private madeId = false;
   /** The client as a proxy in front names it; undefined where no proxies are trusted, or this peer is none. */
   readonly forwarded: ForwardedClient | undefined;
   private readonly forwardedScheme: 'http' | 'https' | undefined;
@@ -156,9 +157,17 @@ export abstract class ReceivedRequest {
   get id(): string {
     if (this.requestId === undefined) {
       const given = this.released ? undefined : this.head.get('x-request-id');
-      this.requestId = given !== undefined && saneId.test(given) ? given : randomUUID();
+      this.madeId = given === undefined || !saneId.test(given);
+      this.requestId = this.madeId ? randomUUID() : given!;
     }
     return this.requestId;
+  }
+
+  /** Has the gateway made the id? Otherwise the client gave it. */
+  get hasMadeId(): boolean {
+    // The first look at the id decides.
+    void this.id;
+    return this.madeId;
   }
 
   /**

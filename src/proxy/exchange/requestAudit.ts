@@ -94,6 +94,7 @@ function requestOf(
     bytesIn: operation.bytesIn,
     caller: callerOf(exchange, audit),
     requestId: exchange.id,
+    isRequestIdMade: exchange.hasMadeId,
     traceId: operation.traceId,
     listener: exchange.listener?.name,
     route: exchange.route?.name,
