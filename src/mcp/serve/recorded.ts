@@ -14,8 +14,12 @@ import { traceparentIn } from './tracedCall.ts';
 const maxArguments = 65_536;
 
 /** The operations of a POST: its requests. */
-export const operationsOf = ({ messages }: Post, { showsArguments }: RequestAudit): OperationStart[] =>
-  messages.flatMap((message) => (message.kind === 'request' ? [operationOf(message, showsArguments)] : []));
+export function operationsOf({ messages }: Post, { showsArguments }: RequestAudit): OperationStart[] {
+  const operations: OperationStart[] = [];
+  for (const message of messages)
+    if (message.kind === 'request') operations.push(operationOf(message, showsArguments));
+  return operations;
+}
 
 /** Records an HTTP request that is an operation by itself, and runs it. */
 export function recordedFirst(
@@ -39,13 +43,13 @@ export function whenRecorded(
   idText: string | undefined,
   then: (client: ClientRequest) => void,
 ): void {
-  const { reply } = client;
+  const { request, reply, caller } = client;
   const requests: RecordedRequest[] = [];
   const recorded = new PostAudit(requests);
   reply.onClose(() => recorded.closed());
   const run = (): void => {
     try {
-      then({ ...client, audit: recorded });
+      then({ request, reply, caller, audit: recorded });
     } catch (error) {
       sendError(reply, error, idText);
     }
@@ -53,7 +57,8 @@ export function whenRecorded(
   try {
     for (const start of operations) {
       const record = audit.begin(start);
-      if (record !== undefined) requests.push({ id: start.id, method: start.operation, record });
+      if (record !== undefined)
+        requests.push({ id: start.id, method: start.operation, record, note: undefined });
     }
     const { settled } = audit;
     if (settled === undefined) run();

@@ -101,7 +101,15 @@ export class Call implements Waiter {
     if (shown instanceof GatewayError) respondError(this.answer, shown, this.idText);
     else if (shown.edits.length > 0)
       this.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]), isError);
-    else this.respond(text.slice(0, idSpan.start) + this.idText + text.slice(idSpan.end), isError);
+    else this.relay(text.slice(0, idSpan.start) + this.idText + text.slice(idSpan.end), response);
+  }
+
+  /** Sends a response in which only the id is another one. */
+  private relay(text: string, response: Envelope): void {
+    const { answer, check } = this;
+    if (answer.relay === undefined || (check !== undefined && !response.isError))
+      this.respond(text, response.isError);
+    else answer.relay(text, this.idText, response);
   }
 
   private respond(text: string, isError: boolean): void {

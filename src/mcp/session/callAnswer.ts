@@ -38,6 +38,13 @@ export interface CallAnswer {
   /** Sends the response to one of the requests; the last one ends the answer. */
   respond(message: string): void;
   /**
+   * Sends the response of a server, as `respond` does.
+   * @param message the response with the client's id
+   * @param idText the id as the client wrote it
+   * @param response as the server sent it: its outcome is that of the message
+   */
+  relay?(message: string, idText: string, response: Envelope): void;
+  /**
    * Begins the response to the only request, which comes in parts.
    * @param kept the response for a client that loses its stream and comes back
    * @returns undefined where the response must be whole

@@ -10,6 +10,8 @@ export interface RecordedRequest {
   readonly id: string | undefined;
   readonly method: string;
   readonly record: OperationRecord;
+  /** Said about the request so far. */
+  note: OperationNote | undefined;
 }
 
 interface Answer {
@@ -19,7 +21,6 @@ interface Answer {
 /** Ends the recorded operations of one POST with what its client gets. */
 export class PostAudit {
   private readonly requests: readonly RecordedRequest[];
-  private readonly notes = new Map<RecordedRequest, OperationNote>();
   private handed = false;
 
   constructor(requests: readonly RecordedRequest[]) {
@@ -34,13 +35,9 @@ export class PostAudit {
 
   note({ text, idSpan }: Envelope, what: OperationNote): void {
     const request = this.requestOf(text, idSpan);
-    if (request !== undefined) {
-      const before = this.notes.get(request);
-      this.notes.set(request, {
-        target: what.target ?? before?.target,
-        refusal: what.refusal ?? before?.refusal,
-      });
-    }
+    if (request === undefined) return;
+    const { note } = request;
+    request.note = { target: what.target ?? note?.target, refusal: what.refusal ?? note?.refusal };
   }
 
   /** The response to one of the requests. */
@@ -49,6 +46,17 @@ export class PostAudit {
     if (typeof envelope === 'string') return;
     const request = this.requestOf(response, envelope.idSpan);
     if (request !== undefined) this.end(request, outcomeOf(request, envelope, Buffer.byteLength(response)));
+  }
+
+  /**
+   * The response of a server to one of the requests.
+   * @param idText the id of the request as the client wrote it
+   * @param response as the server sent it
+   * @param bytes of the response that the client gets
+   */
+  relayed(idText: string, response: Envelope, bytes: number): void {
+    const request = this.requests.find(({ id }) => id === idText);
+    if (request !== undefined) this.end(request, outcomeOf(request, response, bytes));
   }
 
   /** The client took one of the requests back. @param refusal the response for it */
@@ -93,7 +101,7 @@ export class PostAudit {
   }
 
   private end(request: RecordedRequest, end: OperationEnd): void {
-    const note = this.notes.get(request);
+    const { note } = request;
     const refusal = end.refusal ?? note?.refusal;
     // Written out: a copy of an object with optional members costs more than the rest of this method.
     request.record.end({
@@ -122,12 +130,17 @@ function outcomeOf(
     const code = Number(typeof place === 'object' ? memberText(text, place, 'code') : undefined);
     return { outcome: 'error', code: Number.isSafeInteger(code) ? code : undefined, bytes };
   }
-  if (method === 'tools/call' && memberText(text, body, 'isError') === 'true')
-    return { outcome: 'tool_error', bytes };
+  const isCall = method === 'tools/call';
+  if (!mayHave(text, isCall)) return { outcome: 'ok', bytes };
+  if (isCall && memberText(text, body, 'isError') === 'true') return { outcome: 'tool_error', bytes };
   if (memberText(text, body, 'resultType') === '"input_required"')
     return { outcome: 'input_required', bytes };
   return { outcome: 'ok', bytes };
 }
+
+/** Can the result have a member that tells its outcome? A look at the text costs less than a walk over its members. */
+const mayHave = (text: string, isCall: boolean): boolean =>
+  (isCall && text.includes('isError')) || text.includes('resultType') || text.includes('\\');
 
 function memberText(text: string, span: Span | undefined, name: string): string | undefined {
   const place = memberOf(text, span, name);

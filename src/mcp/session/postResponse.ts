@@ -123,6 +123,15 @@ export class PostResponse implements CallAnswer {
    */
   respond(message: string, status = 200): void {
     if (this.audit !== undefined) this.audit.responded(message);
+    this.send(message, status);
+  }
+
+  relay(message: string, idText: string, response: Envelope): void {
+    if (this.audit !== undefined) this.audit.relayed(idText, response, Buffer.byteLength(message));
+    this.send(message);
+  }
+
+  private send(message: string, status = 200): void {
     if (this.closed) return;
     this.left--;
     if (this.sink === undefined && this.accepted.json && !this.accepted.prefersEvents) {
