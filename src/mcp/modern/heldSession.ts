@@ -14,7 +14,7 @@ import { maxKeptResponse } from '../session/initializeCall.ts';
 import type { Session } from '../session/session.ts';
 import type { StartFailure } from '../session/targetStarts.ts';
 import type { Waiter } from '../targets/kind/target.ts';
-import type { RequestMeta } from './requestMeta.ts';
+import type { RequestMeta } from '../messages/requestMeta.ts';
 
 /** The answer of the servers to `initialize`, as JSON texts. */
 export interface ServerAnswer {

@@ -9,7 +9,7 @@ import { HeldSession } from './heldSession.ts';
 import { ListedTools } from './listedTools.ts';
 import type { ModernAnswer } from './modernAnswer.ts';
 import { ParkedCalls } from './parkedCalls.ts';
-import type { RequestMeta } from './requestMeta.ts';
+import type { RequestMeta } from '../messages/requestMeta.ts';
 
 /** The use of a session by one request. */
 export interface HeldUse {

@@ -16,7 +16,7 @@ import { inputRequired, modernResponse, type Question } from './modernResult.ts'
 import type { Parked, ParkedCalls, ParkedRequest } from './parkedCalls.ts';
 import { lackingFor, missingCapability, type Lacking } from './missingCapability.ts';
 import { askingMethods, lastingParams } from './questions.ts';
-import type { RequestMeta } from './requestMeta.ts';
+import type { RequestMeta } from '../messages/requestMeta.ts';
 
 /** The levels of log messages, the least important first. */
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];

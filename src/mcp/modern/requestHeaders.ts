@@ -3,7 +3,7 @@
 import type { HeaderLine, HttpRequest } from '../../http/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { decodedValue, nameMembers, parameterPrefix } from '../messages/mirroredHeaders.ts';
-import type { RequestMeta } from './requestMeta.ts';
+import type { RequestMeta } from '../messages/requestMeta.ts';
 
 /** Header lines that a client adds for parameters of a tool. */
 const maxParams = 64;

@@ -20,7 +20,7 @@ import { keyOf } from '../modern/heldSessions.ts';
 import { invalidState, ModernAnswer, requestOf, type Round } from '../modern/modernAnswer.ts';
 import { hasTasks, inputResponses, tasksCapability } from '../modern/questions.ts';
 import { headerMismatch } from '../modern/requestHeaders.ts';
-import { claimsModern, readRequestMeta, type RequestMeta } from '../modern/requestMeta.ts';
+import { claimsModern, readRequestMeta, type RequestMeta } from '../messages/requestMeta.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
 import { itemCallOf } from './itemCall.ts';
 import { ask, send, whenReady, type ModernRequest } from './modernRequest.ts';

@@ -7,7 +7,7 @@ import { respondError } from '../session/callAnswer.ts';
 import type { HeldSession, ServerAnswer } from '../modern/heldSession.ts';
 import { OwnAnswer } from '../modern/ownAnswer.ts';
 import { paramHeaders } from '../modern/requestHeaders.ts';
-import type { RequestMeta } from '../modern/requestMeta.ts';
+import type { RequestMeta } from '../messages/requestMeta.ts';
 import type { CallAnswer } from '../session/callAnswer.ts';
 import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
 import { dispatchFor } from './deliver.ts';

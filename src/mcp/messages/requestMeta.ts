@@ -1,7 +1,7 @@
 /** The `_meta` that every request of the modern era carries (MCP 2026-07-28, Basic, "Per-request protocol fields"). */
 
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
-import { metaKeys } from '../messages/eras.ts';
+import { metaKeys } from './eras.ts';
 
 export interface RequestMeta {
   readonly version: string;
