@@ -1,8 +1,9 @@
 /** The `_meta` that every request of the modern era carries (MCP 2026-07-28, Basic, "Per-request protocol fields"). */
 
-import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { cut, memberOf, stringValue, type Envelope, type Found, type Span } from '../json/envelope.ts';
 import { metaKeys } from './eras.ts';
 
+/** Its texts are parts of the message: a session keeps copies. */
 export interface RequestMeta {
   readonly version: string;
   /** The declared capabilities of the client, as JSON text of an object. */
@@ -17,18 +18,60 @@ export interface RequestMeta {
 const maxCapabilities = 16_384;
 const maxClientInfo = 16_384;
 
+/** Names the task that a message is related to (MCP 2025-11-25, "Tasks"). */
+export const relatedTask = 'io.modelcontextprotocol/related-task';
+
+/** Members that the gateway looks for in the `_meta` of a request, besides those of `RequestMeta`. */
+const others = ['progressToken', 'traceparent', relatedTask] as const;
+type OtherMember = (typeof others)[number];
+
+/** Texts of `_meta` that are remembered, and the characters of one. */
+const maxKnown = 256;
+const maxKnownLength = 2_048;
+
+/**
+ * Texts of `_meta` that were read before, each without the other members. Clients repeat the same text in every request,
+ * and a look for it costs less than its members do.
+ */
+const known = new Map<string, RequestMeta>();
+
+/** The place of the newest of these texts: several steps of a call ask for members of the same place. */
+let newest: { readonly place: Span; readonly meta: RequestMeta } | undefined;
+
 /** Does the request claim to be one of the modern era? A claim that cannot be read is one, too. */
 export function claimsModern({ text, body }: Envelope): boolean {
-  const meta = memberOf(text, body, '_meta');
-  return meta !== 'ambiguous' && memberOf(text, meta, metaKeys.protocolVersion) !== undefined;
+  const place = memberOf(text, body, '_meta');
+  if (typeof place !== 'object') return false;
+  return knownAt(text, place) !== undefined || memberOf(text, place, metaKeys.protocolVersion) !== undefined;
+}
+
+/** The same for a request on its way, whose `_meta` was looked at before. */
+export function carriesRevision({ text, body }: Envelope): boolean {
+  const place = memberOf(text, body, '_meta');
+  if (typeof place !== 'object') return false;
+  return newest?.place === place || memberOf(text, place, metaKeys.protocolVersion) !== undefined;
+}
+
+/** The place of another member of `_meta`; `ambiguous` where it or `_meta` is repeated. */
+export function inMeta({ text, body }: Envelope, name: OtherMember): Found {
+  const place = memberOf(text, body, '_meta');
+  if (typeof place !== 'object') return place;
+  return newest?.place === place ? undefined : memberOf(text, place, name);
 }
 
 /** @returns the words that say which key is missing or wrong */
 export function readRequestMeta({ text, body }: Envelope): RequestMeta | string {
-  const meta = memberOf(text, body, '_meta');
-  if (meta === 'ambiguous' || (meta !== undefined && !isObject(text, meta)))
+  const place = memberOf(text, body, '_meta');
+  if (place === 'ambiguous' || (place !== undefined && !isObject(text, place)))
     return '_meta must be one object';
-  const at = (key: string): Span | 'ambiguous' | undefined => memberOf(text, meta, key);
+  const read = place && knownAt(text, place);
+  if (read !== undefined) return read;
+  const meta = readAt(text, place);
+  return place === undefined || typeof meta === 'string' ? meta : remembered(text, place, meta);
+}
+
+function readAt(text: string, place: Span | undefined): RequestMeta | string {
+  const at = (key: string): Span | 'ambiguous' | undefined => memberOf(text, place, key);
   const version = stringAt(text, at(metaKeys.protocolVersion));
   if (version === undefined) return `_meta needs ${metaKeys.protocolVersion}, a string`;
   const capabilities = at(metaKeys.clientCapabilities);
@@ -45,11 +88,43 @@ export function readRequestMeta({ text, body }: Envelope): RequestMeta | string 
   if (level !== undefined && logLevel === undefined) return `${metaKeys.logLevel} must be one string`;
   return {
     version,
-    capabilities: cut(text, capabilities),
-    clientInfo: isKept ? cut(text, info) : undefined,
+    capabilities: text.slice(capabilities.start, capabilities.end),
+    clientInfo: isKept ? text.slice(info.start, info.end) : undefined,
     logLevel,
   };
 }
+
+/** What was read before at a place. */
+function knownAt(text: string, place: Span): RequestMeta | undefined {
+  if (newest?.place === place) return newest.meta;
+  if (known.size === 0 || place.end - place.start > maxKnownLength) return undefined;
+  const meta = known.get(text.slice(place.start, place.end));
+  if (meta !== undefined) newest = { place, meta };
+  return meta;
+}
+
+/** Remembers a `_meta` that has none of the other members, most of which differ from request to request. */
+function remembered(text: string, place: Span, meta: RequestMeta): RequestMeta {
+  if (place.end - place.start > maxKnownLength) return meta;
+  if (others.some((name) => memberOf(text, place, name) !== undefined)) return meta;
+  const { version, capabilities, clientInfo, logLevel } = meta;
+  const kept: RequestMeta = {
+    version: copied(version),
+    capabilities: copied(capabilities),
+    clientInfo: clientInfo && copied(clientInfo),
+    logLevel: logLevel && copied(logLevel),
+  };
+  known.set(cut(text, place), kept);
+  for (const oldest of known.keys()) {
+    if (known.size <= maxKnown) break;
+    known.delete(oldest);
+  }
+  newest = { place, meta: kept };
+  return kept;
+}
+
+/** The text alone: as a part of a message it would keep the message alive. */
+export const copied = (text: string): string => cut(text, { start: 0, end: text.length });
 
 const isObject = (text: string, span: Span): boolean => text.charCodeAt(span.start) === 0x7b;
 

@@ -17,6 +17,7 @@ import { ResourceUriFilter } from '../items/resourceUris.ts';
 import { tracedCall, tracedStats, withTrace } from './tracedCall.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
+import { inMeta } from '../messages/requestMeta.ts';
 import { checkFirst } from './checkFirst.ts';
 import type { Dispatch } from './dispatchContext.ts';
 import { itemCallOf, sessionIdOf } from './itemCall.ts';
@@ -176,9 +177,7 @@ function prepareChanged(
 
 /** The place of the progress token of a request. */
 export function progressToken(request: Envelope): Span | 'ambiguous' | 'long' | undefined {
-  const meta = memberOf(request.text, request.body, '_meta');
-  if (meta === undefined || meta === 'ambiguous') return meta;
-  const token = memberOf(request.text, meta, 'progressToken');
+  const token = inMeta(request, 'progressToken');
   return typeof token === 'object' && token.end - token.start > maxIdLength ? 'long' : token;
 }
 

@@ -4,6 +4,7 @@ import type { CallSpan, TracedCall } from '../../http/index.ts';
 import { cut, memberOf, stringValue, wholeOf, type Envelope } from '../json/envelope.ts';
 import { addition } from '../json/objectMembers.ts';
 import type { Edit } from '../json/scan.ts';
+import { inMeta } from '../messages/requestMeta.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
 import type { CallStats } from '../session/mcpMetrics.ts';
 import type { TaskItem } from '../session/taskRegistry.ts';
@@ -41,10 +42,8 @@ export function traceparentIn(message: Envelope): string | undefined {
   return place === undefined ? undefined : stringValue(message.text, place);
 }
 
-function traceparentOf({ text, body }: Envelope) {
-  const meta = memberOf(text, body, '_meta');
-  if (typeof meta !== 'object') return undefined;
-  const place = memberOf(text, meta, 'traceparent');
+function traceparentOf(message: Envelope) {
+  const place = inMeta(message, 'traceparent');
   return typeof place === 'object' && place.end - place.start <= longest ? place : undefined;
 }
 

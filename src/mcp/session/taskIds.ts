@@ -8,6 +8,7 @@ import type { Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { filterList } from '../items/listFilter.ts';
 import { taskNews } from '../messages/mcpMethods.ts';
+import { inMeta, relatedTask } from '../messages/requestMeta.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { KnownTask, TaskRegistry, TaskItem, TaskOwner } from './taskRegistry.ts';
 import {
@@ -17,7 +18,6 @@ import {
   type ResponseFilter,
 } from '../items/responseFilter.ts';
 
-const relatedTask = 'io.modelcontextprotocol/related-task';
 /** Stands in place of an id that is not the reader's. */
 const unknownId = '"unknown"';
 /** The client's own tasks: so many ids are remembered. */
@@ -50,12 +50,11 @@ function idAt(text: string, within: Span | undefined, member = 'taskId'): TaskId
 }
 
 /** The task that a message is related to, by the `_meta` of its params or result. */
-function relatedIn({ text, body }: Envelope): TaskId | 'unclear' | undefined {
-  const meta = memberOf(text, body, '_meta');
-  const related = meta === 'ambiguous' ? meta : memberOf(text, meta, relatedTask);
+function relatedIn(message: Envelope): TaskId | 'unclear' | undefined {
+  const related = inMeta(message, relatedTask);
   if (related === undefined) return undefined;
   if (related === 'ambiguous') return 'unclear';
-  return idAt(text, related) ?? 'unclear';
+  return idAt(message.text, related) ?? 'unclear';
 }
 
 const replaced = ({ span }: TaskId, id: string): Edit => ({ ...span, replacement: JSON.stringify(id) });

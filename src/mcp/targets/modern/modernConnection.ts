@@ -5,6 +5,7 @@ import type { ChildEnvironment, Reach } from '../../contract.ts';
 import { memberOf, readEnvelope, stringValue, type Envelope, type RpcId } from '../../json/envelope.ts';
 import { ownMessage, ownNotification } from '../../json/ownMessage.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
+import { carriesRevision } from '../../messages/requestMeta.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type {
   CanSeeResource,
@@ -23,7 +24,6 @@ import { InnerSession } from './innerSession.ts';
 import type { ListenStream } from './listenStream.ts';
 import { answerLocally, type LocalState } from './localAnswers.ts';
 import { OuterConnection } from './outerConnection.ts';
-import { carriesRevision } from './requestEdits.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 export interface ModernStart {

@@ -20,12 +20,6 @@ const augmentation: ReadonlySet<string> = new Set(['task']);
 /** Members of a second round. */
 const answered: ReadonlySet<string> = new Set(['inputResponses', 'requestState', 'task']);
 
-/** Does the request carry its revision already? */
-export function carriesRevision({ text, body }: Envelope): boolean {
-  const meta = memberOf(text, body, '_meta');
-  return meta !== 'ambiguous' && memberOf(text, meta, metaKeys.protocolVersion) !== undefined;
-}
-
 /** The same request with the edits of the session in its text. */
 export function withEdits(out: Outgoing): Outgoing {
   if (out.edits.length === 0) return out;
