@@ -14,7 +14,7 @@ import { maxKeptResponse } from '../session/initializeCall.ts';
 import type { Session } from '../session/session.ts';
 import type { StartFailure } from '../session/targetStarts.ts';
 import type { Waiter } from '../targets/kind/target.ts';
-import type { RequestMeta } from '../messages/requestMeta.ts';
+import { copied, type RequestMeta } from '../messages/requestMeta.ts';
 
 /** The answer of the servers to `initialize`, as JSON texts. */
 export interface ServerAnswer {
@@ -25,6 +25,8 @@ export interface ServerAnswer {
 
 export class HeldSession {
   readonly session: Session;
+  /** The declared capabilities of its client. */
+  readonly capabilities: string;
   /** Set once the servers have answered. */
   answer: ServerAnswer | undefined;
   /** Resolves when the servers have answered; rejects with a GatewayError where the session cannot begin. */
@@ -49,6 +51,7 @@ export class HeldSession {
     onStart: (target: string, failure?: StartFailure) => void,
   ) {
     this.session = session;
+    this.capabilities = copied(meta.capabilities);
     this.onStart = onStart;
     this.ready = this.begin(meta, version);
     // Each request waits for it by itself.

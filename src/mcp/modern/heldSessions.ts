@@ -6,6 +6,7 @@ import type { Sessions } from '../session/sessions.ts';
 import type { TargetStarts } from '../session/targetStarts.ts';
 import type { SessionSeal } from '../session/sessionId.ts';
 import { HeldSession } from './heldSession.ts';
+import { KeptSessions } from './keptSessions.ts';
 import { ListedTools } from './listedTools.ts';
 import type { ModernAnswer } from './modernAnswer.ts';
 import { ParkedCalls } from './parkedCalls.ts';
@@ -16,6 +17,13 @@ export interface HeldUse {
   readonly held: HeldSession;
   /** The request is over. */
   readonly release: () => void;
+}
+
+/** The place where the sessions of a caller are kept. */
+interface Keeper {
+  readonly kept: KeptSessions;
+  /** Names the caller there. */
+  readonly caller: string;
 }
 
 export interface HeldSessionsOptions {
@@ -43,7 +51,8 @@ export class HeldSessions {
   private readonly options: HeldSessionsOptions;
   /** Clients list tools in one session and may call them in another one. */
   readonly listed = new ListedTools();
-  private readonly byKey = new Map<string, HeldSession>();
+  private readonly ofPrincipals = new KeptSessions();
+  private readonly ofAnonymous = new KeptSessions();
 
   constructor(options: HeldSessionsOptions) {
     this.options = options;
@@ -52,8 +61,8 @@ export class HeldSessions {
 
   /** @throws GatewayError mcp_budget_full, mcp_overloaded, shutting_down, policy_failed */
   use(settings: McpBackend, caller: Caller, meta: RequestMeta): HeldUse {
-    const key = settings.stateless === true ? undefined : keyOf(settings, caller, meta);
-    const known = key === undefined ? undefined : this.byKey.get(key);
+    const keeper = settings.stateless === true ? undefined : this.keeperFor(settings, caller);
+    const known = keeper?.kept.find(keeper.caller, settings.key, meta.capabilities);
     const isAnonymous = caller.principal === undefined && this.options.soleClient !== true;
     if (
       known !== undefined &&
@@ -62,23 +71,31 @@ export class HeldSessions {
     )
       return { held: known, release: () => undefined };
     const held = this.open(settings, caller, meta);
-    if (key === undefined || isAnonymous) {
+    if (keeper === undefined || isAnonymous) {
       let isOver = false;
       const release = (): void => {
-        if (!isOver) this.leave(held, settings, key);
+        if (!isOver) this.leave(held, settings, keeper);
         isOver = true;
       };
       return { held, release };
     }
-    this.byKey.set(key, held);
+    keeper.kept.keep(keeper.caller, held);
     return { held, release: () => undefined };
   }
 
+  private keeperFor(settings: McpBackend, caller: Caller): Keeper {
+    const { principal } = caller;
+    return principal === undefined
+      ? { kept: this.ofAnonymous, caller: credentialsDigest(settings, caller) }
+      : { kept: this.ofPrincipals, caller: principal };
+  }
+
   /** The request is over that the session was opened for: others use it, if nothing of the request can be left in it. */
-  private leave(held: HeldSession, settings: McpBackend, key: string | undefined): void {
-    const isShared = key !== undefined && this.byKey.get(key)?.session.ended === false;
-    if (key !== undefined && !isShared && !held.session.ended && keepsNothing(held, settings))
-      this.byKey.set(key, held);
+  private leave(held: HeldSession, settings: McpBackend, keeper: Keeper | undefined): void {
+    const other = keeper?.kept.find(keeper.caller, settings.key, held.capabilities);
+    const isShared = other?.session.ended === false;
+    if (keeper !== undefined && !isShared && !held.session.ended && keepsNothing(held, settings))
+      keeper.kept.keep(keeper.caller, held);
     else void this.options.sessions.endSession(held.session, endGraceMs);
   }
 
@@ -94,19 +111,21 @@ export class HeldSessions {
   /** Every few seconds. */
   tick(): void {
     this.parked.tick();
-    for (const [key, { session }] of this.byKey) if (session.ended) this.byKey.delete(key);
+    this.ofPrincipals.dropEnded();
+    this.ofAnonymous.dropEnded();
   }
 }
 
 /** Names a caller with its declared capabilities. */
 export function keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): string {
   const { principal } = caller;
-  const who = principal === undefined ? anonymousCaller(settings, caller) : ['user', principal];
+  const who =
+    principal === undefined ? ['anonymous', credentialsDigest(settings, caller)] : ['user', principal];
   return JSON.stringify([settings.key, who, meta.capabilities]);
 }
 
 /** Callers with equal credentials for the targets are equal to them. */
-function anonymousCaller(settings: McpBackend, { reach, environment }: Caller): readonly string[] {
+function credentialsDigest(settings: McpBackend, { reach, environment }: Caller): string {
   const reaches = settings.targets.map(({ name }) => {
     const found = reach?.(name);
     return [
@@ -114,7 +133,7 @@ function anonymousCaller(settings: McpBackend, { reach, environment }: Caller): 
       environment?.(name)?.digest,
     ];
   });
-  return ['anonymous', createHash('sha256').update(JSON.stringify(reaches)).digest('hex')];
+  return createHash('sha256').update(JSON.stringify(reaches)).digest('hex');
 }
 
 /** Does the session speak the modern era with every target? Those keep nothing between requests. */
