@@ -90,6 +90,10 @@ export function edited(message: Envelope, edits: readonly Edit[]): Envelope {
   return changed;
 }
 
+/** The text of a message with another id. */
+export const withId = ({ text, idSpan }: Envelope, idText: string): string =>
+  text.slice(0, idSpan.start) + idText + text.slice(idSpan.end);
+
 function classify(text: string, spans: readonly (Span | undefined)[]): Envelope | Fault {
   const [version, idSpan, methodSpan, params, result, error] = spans;
   if (version === undefined || stringAt(text, version) !== '2.0') return 'not_message';

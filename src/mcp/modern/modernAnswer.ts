@@ -12,7 +12,7 @@ import type { PostAudit } from '../session/postAudit.ts';
 import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
 import { createdTask, type TaskedCall } from './createdTask.ts';
-import { inputRequired, modernResponse, type Question } from './modernResult.ts';
+import { inputRequired, modernResponse, modernResult, type Question } from './modernResult.ts';
 import type { Parked, ParkedCalls, ParkedRequest } from './parkedCalls.ts';
 import { lackingFor, missingCapability, type Lacking } from './missingCapability.ts';
 import { askingMethods, lastingParams } from './questions.ts';
@@ -250,6 +250,20 @@ export class ModernAnswer implements CallAnswer, Parked {
     }
     this.release();
     this.send(message);
+  }
+
+  relay(response: Envelope): boolean {
+    const { isOver, post, lacking } = this;
+    const { tasked, isPrivate } = this.start;
+    if (response.isError || isOver || post === undefined || lacking !== undefined || tasked !== undefined)
+      return false;
+    const text = modernResult(response, this.method, this.idText, isPrivate);
+    if (text === undefined) return false;
+    this.isOver = true;
+    this.release();
+    this.start.onResponse(text);
+    post.respond(text);
+    return true;
   }
 
   refuse(error: GatewayError): boolean {

@@ -1,6 +1,6 @@
 /** Turns the responses of servers of either era into those of the modern one, field by field. */
 
-import { memberOf, withMembers, readEnvelope, type Envelope } from '../json/envelope.ts';
+import { memberOf, withMembers, readEnvelope, type Envelope, type Span } from '../json/envelope.ts';
 import { placeInError } from '../json/errorMember.ts';
 import { addition } from '../json/objectMembers.ts';
 import { methodMembers } from '../json/ownMessage.ts';
@@ -59,12 +59,29 @@ export function modernResponse(
   return { text: made, status: 200 };
 }
 
+/**
+ * The same for the result of a server, which is not read again.
+ * @returns undefined for a list, which may be at hand
+ */
+export function modernResult(
+  response: Envelope,
+  method: string,
+  idText: string,
+  isPrivate: boolean,
+): string | undefined {
+  if (method.endsWith('/list')) return undefined;
+  const { text, idSpan } = response;
+  const id: Edit = { start: idSpan.start, end: idSpan.end, replacement: idText };
+  return splice(text, [id, ...resultEdits(response, method, isPrivate)]);
+}
+
 const lists = new KeptLists();
 const listMembers = ['resultType', 'inputRequests', 'ttlMs', 'cacheScope'];
 
 function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolean): Edit[] {
   if (body === undefined || text.charCodeAt(body.start) !== 0x7b) return [];
   const isCacheable = cacheable.has(method);
+  if (!isCacheable && showsType(text, body)) return [];
   // Lists are long, so they are read once.
   const result = isCacheable ? withMembers(text, body, listMembers) : body;
   const added: string[] = [];
@@ -81,6 +98,10 @@ function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolea
   }
   return added.length === 0 ? edits : [...edits, addition(text, body, added.join(','))];
 }
+
+/** Is `resultType` the first or the last member, as servers write it? Then the result need not be read. */
+const showsType = (text: string, { start, end }: Span): boolean =>
+  text.startsWith('{"resultType":', start) || text.endsWith('"resultType":"complete"', end - 1);
 
 function modernError(response: Envelope, method: string, id: Edit): ModernResponse {
   const { text } = response;

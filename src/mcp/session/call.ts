@@ -1,7 +1,7 @@
 import { GatewayError, type ErrorCode } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
 import { respondError, type CallAnswer } from './callAnswer.ts';
-import { cut, type Envelope, type RpcId } from '../json/envelope.ts';
+import { cut, withId, type Envelope, type RpcId } from '../json/envelope.ts';
 import type { MemberView } from '../json/responseScan.ts';
 import { splice } from '../json/scan.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -101,15 +101,8 @@ export class Call implements Waiter {
     if (shown instanceof GatewayError) respondError(this.answer, shown, this.idText);
     else if (shown.edits.length > 0)
       this.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]), isError);
-    else this.relay(text.slice(0, idSpan.start) + this.idText + text.slice(idSpan.end), response);
-  }
-
-  /** Sends a response in which only the id is another one. */
-  private relay(text: string, response: Envelope): void {
-    const { answer, check } = this;
-    if (answer.relay === undefined || (check !== undefined && !response.isError))
-      this.respond(text, response.isError);
-    else answer.relay(text, this.idText, response);
+    else if ((this.check !== undefined && !isError) || this.answer.relay?.(response, this.idText) !== true)
+      this.respond(withId(response, this.idText), isError);
   }
 
   private respond(text: string, isError: boolean): void {

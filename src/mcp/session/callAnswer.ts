@@ -38,12 +38,11 @@ export interface CallAnswer {
   /** Sends the response to one of the requests; the last one ends the answer. */
   respond(message: string): void;
   /**
-   * Sends the response of a server, as `respond` does.
-   * @param message the response with the client's id
+   * Sends the response of a server in which only the id is another one.
    * @param idText the id as the client wrote it
-   * @param response as the server sent it: its outcome is that of the message
+   * @returns false where the answer needs the response as a text
    */
-  relay?(message: string, idText: string, response: Envelope): void;
+  relay?(response: Envelope, idText: string): boolean;
   /**
    * Begins the response to the only request, which comes in parts.
    * @param kept the response for a client that loses its stream and comes back

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../errors.ts';
 import { eventStreamHeaders, type HeaderLine, type HttpReply } from '../../http/index.ts';
-import type { Envelope, RpcId } from '../json/envelope.ts';
+import { withId, type Envelope, type RpcId } from '../json/envelope.ts';
 import type { Accepted } from '../messages/accept.ts';
 import type { CallAnswer, OperationNote } from './callAnswer.ts';
 import type { PostAudit } from './postAudit.ts';
@@ -126,9 +126,11 @@ export class PostResponse implements CallAnswer {
     this.send(message, status);
   }
 
-  relay(message: string, idText: string, response: Envelope): void {
+  relay(response: Envelope, idText: string): boolean {
+    const message = withId(response, idText);
     if (this.audit !== undefined) this.audit.relayed(idText, response, Buffer.byteLength(message));
     this.send(message);
+    return true;
   }
 
   private send(message: string, status = 200): void {
