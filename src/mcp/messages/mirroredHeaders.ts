@@ -16,15 +16,21 @@ export const parameterPrefix = 'mcp-param-';
 const prefix = '=?base64?';
 const suffix = '?=';
 
-/** Visible characters of ASCII, with spaces and tabs inside. */
-const plain = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
+/** Are these visible characters of ASCII, with spaces and tabs inside? Names are short: a pattern costs more. */
+function isPlain(text: string): boolean {
+  const last = text.length - 1;
+  for (let at = 0; at <= last; at++) {
+    const code = text.charCodeAt(at);
+    const isBlank = code === 0x20 || code === 0x09;
+    if (isBlank ? at === 0 || at === last : code < 0x21 || code > 0x7e) return false;
+  }
+  return last >= 0;
+}
 
 /** A text as a header value: as it is where a header can carry it, as Base64 of its UTF-8 otherwise ("Value Encoding"). */
 export function headerValue(text: string): string {
   const looksEncoded = text.startsWith(prefix) && text.endsWith(suffix);
-  return plain.test(text) && !looksEncoded
-    ? text
-    : `${prefix}${Buffer.from(text).toString('base64')}${suffix}`;
+  return isPlain(text) && !looksEncoded ? text : `${prefix}${Buffer.from(text).toString('base64')}${suffix}`;
 }
 
 /** The value of a header: plain, or `=?base64?…?=`; undefined where the base64 is none ("Value Encoding"). */

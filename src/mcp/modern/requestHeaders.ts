@@ -8,18 +8,20 @@ import type { RequestMeta } from '../messages/requestMeta.ts';
 /** Header lines that a client adds for parameters of a tool. */
 const maxParams = 64;
 
-/** @returns the words that say which header is missing or disagrees with the body; undefined where all agree */
+/**
+ * @param claimed the value of `MCP-Protocol-Version`
+ * @returns the words that say which header is missing or disagrees with the body; undefined where all agree
+ */
 export function headerMismatch(
   request: Pick<HttpRequest, 'header'>,
   message: Envelope,
   { version }: Pick<RequestMeta, 'version'>,
+  claimed: string | undefined,
 ): string | undefined {
-  const header = (name: string): string | undefined => request.header(name)?.trim();
-  const claimed = header('mcp-protocol-version');
   if (claimed === undefined) return 'MCP-Protocol-Version is missing';
   if (claimed !== version)
     return `MCP-Protocol-Version is ${shown(claimed)}, the body says ${shown(version)}`;
-  const method = header('mcp-method');
+  const method = request.header('mcp-method')?.trim();
   if (method === undefined) return 'Mcp-Method is missing';
   if (method !== message.method)
     return `Mcp-Method is ${shown(method)}, the body says ${shown(message.method)}`;
@@ -27,7 +29,7 @@ export function headerMismatch(
   if (member === undefined) return undefined;
   const place = memberOf(message.text, message.body, member);
   const value = place === 'ambiguous' ? undefined : stringValue(message.text, place);
-  const name = header('mcp-name');
+  const name = request.header('mcp-name')?.trim();
   if (name === undefined) return value === undefined ? undefined : 'Mcp-Name is missing';
   const decoded = decodedValue(name);
   if (decoded === undefined) return 'Mcp-Name is not valid base64';
@@ -38,8 +40,14 @@ export function headerMismatch(
 
 const shown = (value: string): string => JSON.stringify(value.slice(0, 128));
 
+/** A request that can leave out the lines whose names begin otherwise. */
+interface LineSource {
+  headerLines(prefix?: string): readonly HeaderLine[];
+}
+
 /** The `Mcp-Param-*` lines of a request, for its server. */
-export function paramHeaders(request: Pick<HttpRequest, 'headerLines'>): readonly HeaderLine[] {
-  const lines = request.headerLines().filter(([name]) => name.toLowerCase().startsWith(parameterPrefix));
-  return lines.slice(0, maxParams);
+export function paramHeaders(request: LineSource): readonly HeaderLine[] {
+  const lines = request.headerLines(parameterPrefix);
+  if (lines.length === 0) return lines;
+  return lines.filter(([name]) => name.toLowerCase().startsWith(parameterPrefix)).slice(0, maxParams);
 }

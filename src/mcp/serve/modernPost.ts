@@ -89,7 +89,7 @@ function checked(
     sendError(reply, new GatewayError('mcp_version_unsupported'), idText, data);
     return undefined;
   }
-  const mismatch = headerMismatch(request, message, meta);
+  const mismatch = headerMismatch(request, message, meta, claimed);
   if (mismatch !== undefined) throw headerMismatchError(mismatch);
   return meta;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
 import { TestPlane, type LocalHandler, type RouteInShort } from '../dataPlane.testing.ts';
 import { until } from '../../until.testing.ts';
 import { field, fields, get, post, status } from '../wire.testing.ts';
@@ -426,6 +427,24 @@ test('a policy that cannot be prepared closes its route and no other', async () 
     ['broken'],
   );
   plane.close();
+});
+
+test('lines of one prefix are found in any case of name, and heads without them have none', async () => {
+  const handler: LocalHandler = (request, reply) => {
+    const source: { headerLines(prefix: string): readonly HeaderLine[] } = request;
+    const lines = source.headerLines('mcp-param-').filter(([name]) => name.startsWith('mcp-param-'));
+    reply.send({ status: 200, body: JSON.stringify(lines) });
+  };
+  await withHandler(handler, async (plane) => {
+    for (const [fields, lines] of [
+      ['MCP-Param-City: Oslo\r\nHost: b.test', [['mcp-param-city', 'Oslo']]],
+      ['Host: b.test\r\nMcp-Paran: 1\r\nmcp-param-a: 2', [['mcp-param-a', '2']]],
+      ['Host: b.test\r\nMcp-Param: 1\r\nX-Mcp-Param-A: 2', []],
+    ] as const) {
+      const { body } = await plane.ask(`GET / HTTP/1.1\r\n${fields}\r\n\r\n`);
+      assert.deepEqual(JSON.parse(body.toString()), lines);
+    }
+  });
 });
 
 test('policies see the host that the backend would get: that of the target where it names one', async () => {
