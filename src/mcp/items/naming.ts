@@ -44,8 +44,8 @@ export class Naming {
   /** In configured order. */
   private readonly targets: readonly string[];
   private readonly prefixes: ReadonlyMap<string, string>;
-  /** Longest first, so that `a_b_` wins over `a_`. */
-  private readonly longestFirst: readonly (readonly [target: string, prefix: string])[];
+  /** Longest first, so that `a_b_` wins over `a_`. Many targets have prefixes of few lengths. */
+  private readonly targetsByPrefix: readonly (readonly [length: number, targets: Map<string, string>])[];
   private readonly labels: ReadonlyMap<string, string>;
   private readonly byLabel: ReadonlyMap<string, string>;
 
@@ -56,7 +56,10 @@ export class Naming {
     this.viewText = JSON.stringify(view ?? null);
     const prefixed = prefixMode === 'always' || (prefixMode === 'conditional' && this.federated);
     this.prefixes = new Map(this.targets.map((name) => [name, prefixed ? name + prefixSeparator : '']));
-    this.longestFirst = [...this.prefixes].toSorted(([, a], [, b]) => b.length - a.length);
+    const byLength = Map.groupBy(this.prefixes, ([, { length }]) => length);
+    this.targetsByPrefix = [...byLength]
+      .map(([length, all]) => [length, new Map(all.map(([name, prefix]) => [prefix, name]))] as const)
+      .toSorted(([a], [b]) => b - a);
     this.labels = this.federated ? labelsOf(this.targets) : new Map<string, string>();
     this.byLabel = new Map([...this.labels].map(([target, label]) => [label, target]));
   }
@@ -100,12 +103,13 @@ export class Naming {
   }
 
   private itemOfPrefixed(kind: ItemKind, shown: string): OwnItem | OpenName | undefined {
-    for (const [target, prefix] of this.longestFirst) {
-      if (!shown.startsWith(prefix)) continue;
-      if (prefix === '') return this.federated ? { candidates: this.targets } : { target, name: shown };
+    for (const [length, targets] of this.targetsByPrefix) {
+      const target = targets.get(shown.slice(0, length));
+      if (target === undefined) continue;
+      if (length === 0) return this.federated ? { candidates: this.targets } : { target, name: shown };
       if ((kind === 'tool' || shown.length === maxNameLength) && changed.test(shown))
         return { candidates: [target] };
-      return { target, name: shown.slice(prefix.length) };
+      return { target, name: shown.slice(length) };
     }
     return undefined;
   }

@@ -12,7 +12,7 @@ export class ListedTools {
   /** @param keyOf names the caller @param response the response to `tools/list` */
   learn(keyOf: () => string, response: string): void {
     // Few servers have any: then the caller need not be named.
-    if (this.byCaller.size === 0 && !isNotable(response)) return;
+    if (this.isEmpty && !isNotable(response)) return;
     const key = keyOf();
     const known = this.byCaller.get(key) ?? new ToolParams();
     known.learn(response);
@@ -24,14 +24,19 @@ export class ListedTools {
     this.byCaller.delete(oldest!);
   }
 
+  /** No caller has listed a tool that must be remembered. */
+  get isEmpty(): boolean {
+    return this.byCaller.size === 0;
+  }
+
   /** Did the caller see that the tool can be called as a task only? */
   needsTask(keyOf: () => string, tool: string): boolean {
-    return this.byCaller.size > 0 && this.byCaller.get(keyOf())?.needsTask(tool) === true;
+    return !this.isEmpty && this.byCaller.get(keyOf())?.needsTask(tool) === true;
   }
 
   /** @returns the words that say which header of a call is missing or disagrees with its arguments */
   mismatch(keyOf: () => string, request: Pick<HttpRequest, 'header'>, message: Envelope): string | undefined {
-    if (message.method !== 'tools/call' || this.byCaller.size === 0) return undefined;
+    if (message.method !== 'tools/call' || this.isEmpty) return undefined;
     return this.byCaller.get(keyOf())?.mismatch(request, message);
   }
 }

@@ -1,6 +1,6 @@
 import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
-import type { McpTarget } from '../../model/index.ts';
+import type { McpBackend, McpTarget } from '../../model/index.ts';
 import type { ItemRefusal } from '../contract.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import { Call } from '../session/call.ts';
@@ -15,6 +15,7 @@ import type { ItemRules } from '../items/itemRules.ts';
 import { ListFilter } from '../items/listFilter.ts';
 import { ResourceUriFilter } from '../items/resourceUris.ts';
 import { tracedCall, tracedStats, withTrace } from './tracedCall.ts';
+import type { Outgoing } from '../messages/outgoing.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import { inMeta } from '../messages/requestMeta.ts';
@@ -75,7 +76,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     used = { kind: item.kind, name: own };
     x.http.uses?.({ kind: item.kind, target: name, name: own });
     x.answer.concerns?.({ kind: item.kind, target: name, name: own, template: item.template });
-    if (own !== item.name) edits.push({ ...item.span, replacement: JSON.stringify(own) });
+    if (own !== item.name) edits.push(nameEdit(item, own));
     if (itemRules !== undefined) {
       const found = viewOfItem(x, request, { ...item, name: own }, name, itemRules);
       if (typeof found === 'string') return refusal(x, request, invalid(faults[found]));
@@ -97,7 +98,10 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const limit = limitOfCall(x, request, name, used);
   const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
   const given = x.headers === undefined || x.headers.length === 0 ? undefined : x.headers;
-  const out = { envelope: request, token, edits, limit, ...(given && { headers: given }) };
+  const out: Outgoing =
+    given === undefined
+      ? { envelope: request, token, edits, limit }
+      : { envelope: request, token, edits, limit, headers: given };
   const tokenText = token === undefined ? undefined : cut(request.text, token);
   const ask = (cursor: string, call: Call): void =>
     session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call);
@@ -143,7 +147,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   // The check sees the item by the name that the target has for it.
   const checked =
     typeof item === 'object' && own !== undefined && own !== item.name
-      ? edited(request, [{ ...item.span, replacement: JSON.stringify(own) }])
+      ? edited(request, [nameEdit(item, own)])
       : request;
   return () =>
     checkFirst({ ...x, checks }, checked, [name], (changed, headers) => {
@@ -151,6 +155,13 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       else prepareChanged(withHeaders({ ...x, isChecked: true }, headers), asked, changed)();
     });
 }
+
+/** Puts another name into a request. */
+const nameEdit = ({ span: { start, end } }: NamedItem, name: string): Edit => ({
+  start,
+  end,
+  replacement: JSON.stringify(name),
+});
 
 const withHeaders = (x: Dispatch, headers: readonly HeaderLine[]): Dispatch =>
   headers.length === 0 ? x : { ...x, headers: [...(x.headers ?? []), ...headers] };
@@ -191,7 +202,10 @@ export const taskAsker = ({ http }: Dispatch, refused: (why: ItemRefusal) => voi
 
 /** Names the item of a request in the access log, as the client does. */
 export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>
-  http.annotate(`mcp.${kind}`, name.slice(0, maxShown));
+  http.annotate(itemFields[kind], name.slice(0, maxShown));
+
+/** The fields of the access log. */
+const itemFields = { tool: 'mcp.tool', prompt: 'mcp.prompt', resource: 'mcp.resource' } as const;
 
 /** The time that a call may take without progress: a policy about single calls counts before all settings. */
 function limitOfCall(x: Dispatch, request: Envelope, target: string, used: TaskItem | undefined): CallLimit {
@@ -210,11 +224,17 @@ export function callLimit(
   name: string,
   used?: TaskItem,
 ): CallLimit {
-  const target = settings.targets.find((one) => one.name === name);
+  const target = targetNamed(settings, name);
   if (target === undefined) return general;
   const ofTarget = target.callTimeoutMs ?? (isOverNetwork(target) ? target.requestTimeoutMs : undefined);
   const ms = toolTimeout(target, used) ?? ofTarget;
   return ms === undefined ? general : { ms };
+}
+
+/** Without a closure, for each call looks for its target. */
+function targetNamed({ targets }: McpBackend, name: string): McpTarget | undefined {
+  for (const target of targets) if (target.name === name) return target;
+  return undefined;
 }
 
 const toolTimeout = ({ toolTimeoutsMs: tools }: McpTarget, used: TaskItem | undefined): number | undefined =>

@@ -11,7 +11,7 @@ import { ask, send, type ModernRequest } from './modernRequest.ts';
 /** Does the call name a tool that its server carries out as a task only? The client must have listed the tool. */
 export function needsTask({ options, client, message, meta }: ModernRequest): boolean {
   const { held, settings } = options;
-  if (message.method !== 'tools/call') return false;
+  if (message.method !== 'tools/call' || held.listed.isEmpty) return false;
   const place = memberOf(message.text, message.body, 'name');
   const name = typeof place === 'object' ? stringValue(message.text, place) : undefined;
   return name !== undefined && held.listed.needsTask(() => keyOf(settings, client.caller, meta), name);

@@ -1,6 +1,6 @@
 import type { HeaderLine } from '../../../http/index.ts';
 import { memberOf, stringValue } from '../../json/envelope.ts';
-import { parsed } from '../../json/parsed.ts';
+import type { Edit } from '../../json/scan.ts';
 import { headerValue, nameMembers } from '../../messages/mirroredHeaders.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 
@@ -14,6 +14,9 @@ export function nameHeader({ envelope, edits }: Outgoing): readonly HeaderLine[]
   const place = member === undefined ? undefined : memberOf(text, body, member);
   if (typeof place !== 'object') return [];
   const edit = edits.find(({ start, end }) => start === place.start && end === place.end);
-  const value = edit === undefined ? stringValue(text, place) : parsed(edit.replacement);
-  return typeof value === 'string' ? [['mcp-name', headerValue(value)]] : [];
+  const value = edit === undefined ? stringValue(text, place) : writtenIn(edit);
+  return value === undefined ? [] : [['mcp-name', headerValue(value)]];
 }
+
+const writtenIn = ({ replacement }: Edit): string | undefined =>
+  stringValue(replacement, { start: 0, end: replacement.length });
