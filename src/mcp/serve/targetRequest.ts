@@ -119,7 +119,8 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       http: x.http,
       tokenText,
       filter,
-      ask,
+      // It keeps everything here alive, and only lists have further pages.
+      ask: used === undefined ? ask : undefined,
       check,
       tally,
       session,

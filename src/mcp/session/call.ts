@@ -23,7 +23,7 @@ export interface CallStart {
   /** The caller's view of the response; undefined if it is forwarded as it came. */
   readonly filter: ResponseFilter | undefined;
   /** Asks for another page of the list, by its cursor as the server wrote it. */
-  readonly ask?: (cursor: string, call: Call) => void;
+  readonly ask?: ((cursor: string, call: Call) => void) | undefined;
   /** Checks a response with a result before the client gets it; it gets the text of its response. Never rejects. */
   readonly check?: ((response: string) => Promise<string>) | undefined;
   /** Counts the call for its caller. */
