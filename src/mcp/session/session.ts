@@ -36,7 +36,7 @@ export interface ClientProgram {
 }
 
 export interface SessionView {
-  /** Hash of the id. */
+  /** Names it in logs. */
   readonly label: string;
   readonly backend: string;
   readonly principal: string | undefined;
@@ -168,7 +168,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
     this.backendKey = start.backendKey;
     this.principal = start.principal;
     this.targets = new SessionTargets(this, start.tasks);
-    this.log = start.log.child({ session: this.label });
+    this.log = start.log.child({ backend: start.backendKey, session: this.label });
     this.now = start.now;
     this.onEnd = start.onEnd;
     this.tally = start.tally;

@@ -1,4 +1,4 @@
-import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, createHmac, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
 import { decrypt, encrypt, ivLength } from '../replicas/sealing.ts';
 import { carriedState, readCarried, readRevived, revivedState, type CarriedState } from './carriedState.ts';
 
@@ -49,9 +49,14 @@ export class SessionSeal {
     this.key = key === undefined ? randomBytes(32) : Buffer.from(key, 'hex');
   }
 
-  /** A fresh id for a session of this process. */
-  seal(backendKey: string): string {
-    return this.write(plain, randomBytes(localLength), backendKey, Buffer.alloc(0));
+  /** A fresh id for a session of this process, and its content. */
+  begin(backendKey: string): { readonly id: string; readonly ticket: SessionTicket } {
+    const local = randomBytes(localLength);
+    const backend = backendHash(backendKey).toString('hex');
+    return {
+      id: this.write(plain, local, backendKey, Buffer.alloc(0)),
+      ticket: { local: local.toString('hex'), backend, owner: this.owner, carried: undefined },
+    };
   }
 
   /** Another id of the same session, which says what it takes to go on with it; undefined where that is too much. */
@@ -152,7 +157,19 @@ function backendHash(key: string): Buffer {
   return createHash('sha256').update(key).digest().subarray(0, backendLength);
 }
 
+/** No header begins with a space, so no client can send such an id. */
+const untold = ' ';
+const labelLength = 12;
+
+/** The id and the label of a session whose client gets no id. */
+export function untoldId(): { readonly id: string; readonly label: string } {
+  const random = randomUUID();
+  return { id: untold + random, label: random.slice(-labelLength) };
+}
+
+export const isUntold = (id: string): boolean => id.startsWith(untold);
+
 /** A name for a session that may stand in logs, the same wherever it is held: it cannot be turned back into the id. */
 export function sessionLabel({ local }: Pick<SessionTicket, 'local'>): string {
-  return createHash('sha256').update(local).digest('hex').slice(0, 12);
+  return createHash('sha256').update(local).digest('hex').slice(0, labelLength);
 }

@@ -107,7 +107,7 @@ test('with dnsRebindingProtection Host and Origin must both be local, on any add
 
 test('a session id is opaque without the key and cannot be altered', () => {
   const seal = new SessionSeal('ab'.repeat(32));
-  const id = seal.seal('backend');
+  const id = seal.begin('backend').id;
   assert.match(id, /^[\w-]+$/);
   const ticket = seal.open(id);
   assert.equal(ticket?.owner, seal.owner);
@@ -119,12 +119,12 @@ test('a session id is opaque without the key and cannot be altered', () => {
   }
   for (const text of ['', 'x', `${id}=`, ` ${id}`, id.slice(1)])
     assert.equal(seal.open(text), undefined, text);
-  assert.notEqual(seal.seal('backend'), id);
+  assert.notEqual(seal.begin('backend').id, id);
 });
 
 test('an id that carries its session is sealed like the others, and holds what fits into a header', () => {
   const seal = new SessionSeal('ab'.repeat(32));
-  const id = seal.seal('backend');
+  const id = seal.begin('backend').id;
   const state = {
     beganAt: 1_800_000_000_123,
     principal: principalMark('issuer\nalice'),

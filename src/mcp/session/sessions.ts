@@ -14,7 +14,7 @@ import { SharedSessions, unknown } from './sharedSessions.ts';
 import type { SessionFederation } from './sessionFederation.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { Era } from '../messages/eras.ts';
-import { sessionLabel, type SessionSeal, type SessionTicket } from './sessionId.ts';
+import { isUntold, sessionLabel, untoldId, type SessionSeal, type SessionTicket } from './sessionId.ts';
 import type { Envelope } from '../json/envelope.ts';
 import type { OtherGateways } from './otherGateways.ts';
 import type { TargetConnection, TargetPlace } from '../targets/kind/target.ts';
@@ -43,6 +43,14 @@ export interface SessionsOptions {
   readonly onResumption: (outcome: ResumptionOutcome) => void;
   /** Absent: there is no store, or no other gateway has the key. */
   readonly others?: OtherGateways | undefined;
+}
+
+/** A session by its id, and in logs. */
+interface SessionNames {
+  readonly id: string;
+  readonly label: string;
+  /** Remembers that the session has ended. Absent: no client could come back to it. */
+  readonly onGone?: () => void;
 }
 
 /** The time for a target to leave when its session ends by itself, in milliseconds. */
@@ -86,8 +94,11 @@ export class Sessions {
   open(settings: McpBackend, caller: Caller, era: Era = 'legacy'): Session {
     const { options } = this;
     this.makeRoom(caller);
-    const id = options.seal.seal(settings.key);
-    const session = this.make(id, options.seal.open(id)!, settings, caller, { era });
+    // Nobody goes by the id of a session that ends with its request, or that a client of the modern era knows nothing of.
+    const knowsNoId = era === 'modern' || settings.stateless === true;
+    const session = knowsNoId
+      ? this.make(untoldId(), settings, caller, { era })
+      : this.make(this.told(options.seal.begin(settings.key)), settings, caller, { era });
     if (settings.targets.length > 1 || settings.stateless === true || settings.pin !== undefined)
       session.federation = options.federate(session, settings, caller);
     else
@@ -164,7 +175,7 @@ export class Sessions {
     const underWay = this.resumption.underWay(id);
     if (underWay !== undefined) return underWay;
     this.makeRoom(caller);
-    const session = this.make(id, ticket, settings, caller, {
+    const session = this.make(this.told({ id, ticket }), settings, caller, {
       resumedFrom: carried.beganAt,
       revivable: initialize !== undefined,
     });
@@ -186,9 +197,13 @@ export class Sessions {
     });
   }
 
+  /** The names of a session whose client has its id. */
+  private told({ id, ticket }: { readonly id: string; readonly ticket: SessionTicket }): SessionNames {
+    return { id, label: sessionLabel(ticket), onGone: () => this.ended.add(ticket.local) };
+  }
+
   private make(
-    id: string,
-    ticket: SessionTicket,
+    { id, label, onGone }: SessionNames,
     settings: McpBackend,
     caller: Caller,
     more: Pick<SessionStart, 'era' | 'resumedFrom' | 'revivable'>,
@@ -196,19 +211,19 @@ export class Sessions {
     const { log, now, mayOutlive, budget, limits } = this.options;
     return new Session({
       id,
-      label: sessionLabel(ticket),
+      label,
       backendKey: settings.key,
       principal: caller.principal,
       tasks: this.tasks,
       tally: budget.enter(holderOf(caller)),
       keep: new RetainedMemory(this.retained, holderOf(caller)),
       graceMs: () => limits().mcpSessionGraceMs,
-      log: log.child({ backend: settings.key }),
+      log,
       now,
       mayOutlive,
       ...more,
       onEnd: (ended) => this.live.delete(ended.id),
-      onGone: () => this.ended.add(ticket.local),
+      onGone: () => onGone?.(),
     });
   }
 
@@ -240,7 +255,7 @@ export class Sessions {
    * @param graceMs what the targets get to leave, in milliseconds
    */
   async endSession(session: Session, graceMs: number): Promise<void> {
-    const ticket = this.options.seal.open(session.id);
+    const ticket = isUntold(session.id) ? undefined : this.options.seal.open(session.id);
     if (ticket?.carried !== undefined) this.ended.add(ticket.local);
     const { shared, continuable, createdAt } = session;
     const told = continuable ? this.options.others?.end(session, createdAt) : undefined;
