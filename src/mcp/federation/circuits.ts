@@ -35,6 +35,11 @@ export class Circuits {
     this.now = now;
   }
 
+  /** No target has failed for any caller. */
+  get isEmpty(): boolean {
+    return this.open.size === 0;
+  }
+
   /** The reason why the target is not to be tried now; undefined where it is. */
   refusal(key: string): string | undefined {
     const circuit = this.open.get(key);

@@ -74,11 +74,10 @@ export interface BroadRequest {
 export class Federation implements SessionFederation {
   settings: McpBackend;
   naming: Naming;
-  /** Backend and caller: lists may differ from caller to caller. */
-  readonly scope: string;
   /** Pages of merged lists, for as long as nothing changes. */
   readonly pages: KeptPages;
   private readonly start: FederationStart;
+  private knownScope: string | undefined;
   private caller: Caller;
   /** In configured order, by name. */
   private members = new Map<string, Member>();
@@ -94,12 +93,16 @@ export class Federation implements SessionFederation {
 
   constructor(start: FederationStart) {
     this.start = start;
-    const { backendKey, principal } = start.session;
-    this.scope = JSON.stringify([backendKey, principal]);
     this.pages = new KeptPages(start.session.keep);
     this.settings = start.settings;
     this.naming = namingOf(start.settings);
     this.caller = start.caller;
+  }
+
+  /** Backend and caller: lists may differ from caller to caller. */
+  get scope(): string {
+    const { backendKey, principal } = this.start.session;
+    return (this.knownScope ??= JSON.stringify([backendKey, principal]));
   }
 
   get owners(): NameOwners {
@@ -252,10 +255,10 @@ export class Federation implements SessionFederation {
     return new Member(
       {
         target,
-        log: log.child({ target: target.name }),
+        log,
         keep,
         circuits,
-        circuit: JSON.stringify([backendKey, serverOf(target), principal]),
+        circuit: () => JSON.stringify([backendKey, serverOf(target), principal]),
         connect: (to) => {
           const connection = connect(to, this.caller);
           session.targets.add(to, connection);

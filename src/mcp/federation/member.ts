@@ -19,11 +19,12 @@ import type { StartFailure } from '../session/targetStarts.ts';
 
 export interface MemberStart {
   readonly target: McpTarget;
+  /** The logger of the session. */
   readonly log: Logger;
   readonly keep: RetainedMemory;
   readonly circuits: Circuits;
   /** Tells the target of this caller from others, for `circuits`. */
-  readonly circuit: string;
+  readonly circuit: () => string;
   /** Opens a connection, which belongs to the session from then on. @throws GatewayError */
   readonly connect: (target: McpTarget) => TargetConnection;
   /** The connection belongs to the session no more. */
@@ -107,7 +108,8 @@ export class Member {
     if (this.starting !== undefined) return this.starting;
     if (this.connection !== undefined) return Promise.resolve(this.connection);
     if (this.closed) return Promise.reject(this.failure('has been stopped'));
-    const why = this.start.circuits.refusal(this.start.circuit);
+    const { circuits, circuit } = this.start;
+    const why = circuits.isEmpty ? undefined : circuits.refusal(circuit());
     if (why !== undefined)
       return Promise.reject(new GatewayError('mcp_target_failed', { message: `${why}; try again later` }));
     const starting = this.begin().finally(() => (this.starting = undefined));
@@ -146,7 +148,7 @@ export class Member {
       this.checkVersion(response);
       this.answer = await this.shownFacts(serverFacts(response));
       this.lastError = undefined;
-      circuits.worked(circuit);
+      if (!circuits.isEmpty) circuits.worked(circuit());
       onStart(this.name);
       onReady(this, connection);
       return connection;
@@ -155,11 +157,13 @@ export class Member {
       this.lastError = failure.message;
       // A full budget and a session that ends say nothing of the server.
       if (!this.closed && (failure.code === 'mcp_target_failed' || failure.code === 'mcp_target_timeout'))
-        circuits.failed(circuit, failure.message, { backend, target: this.name });
+        circuits.failed(circuit(), failure.message, { backend, target: this.name });
       if (this.closed) throw failure;
       const { stderr = [] } = this.connection?.view() ?? {};
       onStart(this.name, { reason: failure.message, stderr });
-      log.warn('Target failed to start', { reason: failure.message, detail: failure.detail });
+      log
+        .child({ target: this.name })
+        .warn('Target failed to start', { reason: failure.message, detail: failure.detail });
       this.drop();
       throw failure;
     }

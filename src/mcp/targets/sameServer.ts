@@ -1,8 +1,15 @@
 import type { McpTarget } from '../../model/index.ts';
 import { identityOf } from './facts.ts';
 
+const servers = new WeakMap<McpTarget, string>();
+
 /** Names the server behind a target, whatever the configuration calls the target. */
-export const serverOf = (target: McpTarget): string => JSON.stringify([target.kind, ...identityOf(target)]);
+export function serverOf(target: McpTarget): string {
+  let server = servers.get(target);
+  if (server === undefined)
+    servers.set(target, (server = JSON.stringify([target.kind, ...identityOf(target)])));
+  return server;
+}
 
 /**
  * The name that the configuration has now for the server of an open session; undefined where it names the server no more.

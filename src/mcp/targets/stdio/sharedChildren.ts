@@ -1,6 +1,7 @@
 import { GatewayError } from '../../../errors.ts';
 import type { StdioTarget } from '../../../model/index.ts';
 import type { ChildEnvironment } from '../../contract.ts';
+import type { Era } from '../../messages/eras.ts';
 import type { TargetConnection } from '../kind/target.ts';
 import type { TargetUse } from '../kind/targetRuntime.ts';
 import { SharedChild } from './sharedChild.ts';
@@ -29,6 +30,12 @@ interface Entry {
   readonly child: SharedChild;
 }
 
+interface NewestChild {
+  readonly backendKey: string;
+  readonly serverEra: Era;
+  readonly child: SharedChild;
+}
+
 /** The owner and the values of a child. */
 interface ChildFor {
   readonly holder: string;
@@ -44,6 +51,8 @@ interface ChildFor {
 export class SharedChildren {
   private readonly options: SharedChildrenOptions;
   private readonly entries = new Map<string, Entry>();
+  /** The newest child for all callers of a target: sessions of one request ask for it again and again. */
+  private readonly newest = new WeakMap<StdioTarget, NewestChild>();
 
   constructor(options: SharedChildrenOptions) {
     this.options = options;
@@ -81,6 +90,17 @@ export class SharedChildren {
   private childOf(target: StdioTarget, use: TargetUse, owner: ChildFor): SharedChild {
     const { session, serverEra = 'legacy' } = use;
     const { backendKey } = session;
+    const { principal, environment } = owner;
+    const isForAll = principal === undefined && environment === undefined;
+    const newest = isForAll ? this.newest.get(target) : undefined;
+    if (newest?.backendKey === backendKey && newest.serverEra === serverEra && !newest.child.isEnding)
+      return newest.child;
+    const child = this.childAt(target, backendKey, serverEra, owner);
+    if (isForAll) this.newest.set(target, { backendKey, serverEra, child });
+    return child;
+  }
+
+  private childAt(target: StdioTarget, backendKey: string, serverEra: Era, owner: ChildFor): SharedChild {
     const { principal, environment } = owner;
     const place = JSON.stringify([backendKey, target.name, serverEra, principal, environment?.digest]);
     // The place in the file may change without the settings.
