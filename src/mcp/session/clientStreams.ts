@@ -107,6 +107,7 @@ export class ClientStreams implements PostResponseHost {
 
   /** A call began: its answer may carry messages until it ends. */
   expect(answer: CallAnswer): void {
+    this.forgetEnded();
     if (this.answers.length >= this.compactAt) {
       this.answers = this.answers.filter((one) => !one.gone);
       this.compactAt = Math.max(16, 2 * this.answers.length);
@@ -243,7 +244,13 @@ export class ClientStreams implements PostResponseHost {
   tick(now: number): void {
     for (const sink of [...this.gets]) sink.tick(now);
     for (const { sink } of this.followed) sink.tick(now);
+    this.forgetEnded();
     for (const answer of this.answers) answer.tick(now);
+  }
+
+  /** An answer keeps its whole request alive. Most have ended when the next call begins. */
+  private forgetEnded(): void {
+    while (this.answers.at(-1)?.gone === true) this.answers.pop();
   }
 
   close(): void {
@@ -263,10 +270,7 @@ export class ClientStreams implements PostResponseHost {
   }
 
   protected newestAnswer(): CallAnswer | undefined {
-    for (let last = this.answers.at(-1); last !== undefined; last = this.answers.at(-1)) {
-      if (!last.gone) break;
-      this.answers.pop();
-    }
+    this.forgetEnded();
     return this.answers.findLast((answer) => answer.takesEvents);
   }
 

@@ -88,3 +88,15 @@ test('a progress token longer than an id may be is refused', async () => {
     message: 'invalid request: the progress token is too long',
   });
 });
+
+test('a session keeps nothing of calls that have ended but of the newest one', async () => {
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  const megabyte = 'x'.repeat(1_000_000);
+  const start = used();
+  for (let i = 0; i < 12; i++) {
+    const { json } = await client.post(client.request('ping', { padding: `${i}${megabyte}` }));
+    assert.deepEqual(json.result, {});
+  }
+  await until('the messages of the calls are given back', () => used() - start < 4_000_000);
+});
