@@ -71,15 +71,20 @@ export interface McpView {
 }
 
 /** The use of a target by a session, for the caller that the session begins or goes on with. */
-const useOf = ({ name }: McpTarget, session: Session, caller: Caller): TargetUse => ({
+/** The caller itself would keep its whole request alive, for as long as the connection. */
+const useOf = (
+  { name }: McpTarget,
+  session: Session,
+  { reach, environment }: Pick<Caller, 'reach' | 'environment'>,
+): TargetUse => ({
   session,
   log: session.log.child({ target: name }),
   reach: () => {
-    const reach = caller.reach?.(name);
-    if (reach === undefined) throw new Error('the target has no compiled destination');
-    return reach;
+    const found = reach?.(name);
+    if (found === undefined) throw new Error('the target has no compiled destination');
+    return found;
   },
-  environment: () => caller.environment?.(name),
+  environment: () => environment?.(name),
 });
 
 /** Period of the one timer of this room, in milliseconds. */
@@ -157,16 +162,18 @@ export class McpRuntime {
       budget: budgets.sessions,
       connect: (target, session, caller) => targets.connect(target, useOf(target, session, caller)),
       federate: (session, settings, caller) =>
-        new Federation({
-          session,
-          settings,
+        new Federation(
+          {
+            session,
+            settings,
+            circuits,
+            owners,
+            pins,
+            onStart: (target, failure) => starts.note(session.backendKey, target, failure),
+            connect: (target, of) => targets.connect(target, useOf(target, session, of)),
+          },
           caller,
-          circuits,
-          owners,
-          pins,
-          onStart: (target, failure) => starts.note(session.backendKey, target, failure),
-          connect: (target, of) => targets.connect(target, useOf(target, session, of)),
-        }),
+        ),
       resumeAt: (target, session, caller, place) =>
         targets.takeUp(target, useOf(target, session, caller), place),
       resumableMs: options.sessionResumableMs,

@@ -39,7 +39,6 @@ export interface FederatedSession {
 export interface FederationStart {
   readonly session: FederatedSession;
   readonly settings: McpBackend;
-  readonly caller: Caller;
   /** Shared by the sessions of the process. */
   readonly circuits: Circuits;
   readonly owners: NameOwners;
@@ -48,7 +47,7 @@ export interface FederationStart {
   /** Hears of the end of each start of a target. @param failure absent: it worked */
   readonly onStart: (target: string, failure?: StartFailure) => void;
   /** @throws GatewayError policy_failed */
-  readonly connect: (target: McpTarget, caller: Caller) => TargetConnection;
+  readonly connect: (target: McpTarget, caller: Pick<Caller, 'reach' | 'environment'>) => TargetConnection;
 }
 
 /** The time that a request to all targets waits for slow ones under `failOpen`, in milliseconds. */
@@ -78,7 +77,9 @@ export class Federation implements SessionFederation {
   readonly pages: KeptPages;
   private readonly start: FederationStart;
   private knownScope: string | undefined;
-  private caller: Caller;
+  /** Of the newest caller. More of it would keep its whole request alive. */
+  private reach: Caller['reach'];
+  private environment: Caller['environment'];
   /** In configured order, by name. */
   private members = new Map<string, Member>();
   /** Members that start with the next caller: the configuration has just named their targets. */
@@ -91,12 +92,13 @@ export class Federation implements SessionFederation {
   private begun = false;
   private readonly broad = new Set<BroadRequest>();
 
-  constructor(start: FederationStart) {
+  constructor(start: FederationStart, { reach, environment }: Caller) {
     this.start = start;
     this.pages = new KeptPages(start.session.keep);
     this.settings = start.settings;
     this.naming = namingOf(start.settings);
-    this.caller = start.caller;
+    this.reach = reach;
+    this.environment = environment;
   }
 
   /** Backend and caller: lists may differ from caller to caller. */
@@ -260,7 +262,8 @@ export class Federation implements SessionFederation {
         circuits,
         circuit: () => JSON.stringify([backendKey, serverOf(target), principal]),
         connect: (to) => {
-          const connection = connect(to, this.caller);
+          const { reach, environment } = this;
+          const connection = connect(to, { reach, environment });
           session.targets.add(to, connection);
           return connection;
         },
@@ -321,8 +324,9 @@ export class Federation implements SessionFederation {
     for (const { ready } of this.members.values()) if (ready !== undefined) this.confirm(ready);
   }
 
-  attachCaller(caller: Caller): void {
-    this.caller = caller;
+  attachCaller({ reach, environment }: Caller): void {
+    this.reach = reach;
+    this.environment = environment;
     if (this.added.length > 0) this.startAdded();
   }
 
