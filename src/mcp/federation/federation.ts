@@ -77,7 +77,7 @@ export class Federation implements SessionFederation {
   readonly pages: KeptPages;
   private readonly start: FederationStart;
   private knownScope: string | undefined;
-  /** Of the newest caller. More of it would keep its whole request alive. */
+  /** The functions of the newest caller alone: the caller would keep its whole request alive. */
   private reach: Caller['reach'];
   private environment: Caller['environment'];
   /** In configured order, by name. */
