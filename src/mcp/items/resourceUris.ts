@@ -82,8 +82,8 @@ export function uriEdits(
   body: Span | undefined,
   shown: (uri: string) => string,
 ): readonly Edit[] {
-  // Most messages name no resource. The end of `uri` stands in `resourceUri`, too.
-  if (!text.includes('ri"') && !text.includes('outputTemplate"')) return [];
+  // Most messages name no resource.
+  if (!/uri"|outputTemplate"/i.test(text)) return [];
   const found = new UriEdits(text, shown);
   found.content(body);
   found.each(body, 'messages', (message) => found.content(message));
