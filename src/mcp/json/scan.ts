@@ -183,9 +183,15 @@ export interface Edit {
   readonly replacement: string;
 }
 
+/** Most edits come in the order of the text, and a copy of the list costs more than a look. */
+function isInOrder(edits: readonly Edit[]): boolean {
+  for (let at = 1; at < edits.length; at++) if (edits[at]!.start < edits[at - 1]!.start) return false;
+  return true;
+}
+
 /** The text with every edit done; edits may come in any order and must not overlap. */
 export function splice(text: string, edits: readonly Edit[]): string {
-  const ordered = edits.length > 1 ? edits.toSorted((a, b) => a.start - b.start) : edits;
+  const ordered = isInOrder(edits) ? edits : edits.toSorted((a, b) => a.start - b.start);
   let out = '';
   let at = 0;
   for (const edit of ordered) {

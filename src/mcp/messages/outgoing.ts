@@ -22,20 +22,10 @@ export function renderOutgoing(out: Outgoing, wireId: number): string {
   const id = String(wireId);
   if (out.token === undefined && out.edits.length === 0)
     return text.slice(0, idSpan.start) + id + text.slice(idSpan.end);
-  const ownId = replaced(idSpan, id);
-  const [edit] = out.edits;
-  // The usual request to one of several servers, whose item has another name there.
-  if (out.token === undefined && edit !== undefined && out.edits.length === 1)
-    return edit.start < ownId.start ? both(text, edit, ownId) : both(text, ownId, edit);
-  return splice(text, [...out.edits, ownId, ...(out.token === undefined ? [] : [replaced(out.token, id)])]);
+  // Clients write the id before the params.
+  const edits = [replaced(idSpan, id), ...out.edits];
+  if (out.token !== undefined) edits.push(replaced(out.token, id));
+  return splice(text, edits);
 }
 
 const replaced = ({ start, end }: Span, replacement: string): Edit => ({ start, end, replacement });
-
-/** The text with two edits, in order. */
-const both = (text: string, first: Edit, last: Edit): string =>
-  text.slice(0, first.start) +
-  first.replacement +
-  text.slice(first.end, last.start) +
-  last.replacement +
-  text.slice(last.end);
