@@ -35,14 +35,12 @@ export class Circuits {
     this.now = now;
   }
 
-  /** No target has failed for any caller. */
-  get isEmpty(): boolean {
-    return this.open.size === 0;
-  }
-
-  /** The reason why the target is not to be tried now; undefined where it is. */
-  refusal(key: string): string | undefined {
-    const circuit = this.open.get(key);
+  /**
+   * The reason why the target is not to be tried now; undefined where it is.
+   * @param keyOf is not asked while no circuit is open
+   */
+  refusal(keyOf: () => string): string | undefined {
+    const circuit = this.open.size === 0 ? undefined : this.open.get(keyOf());
     return circuit !== undefined && this.now() < circuit.retryAt ? circuit.why : undefined;
   }
 
@@ -70,7 +68,8 @@ export class Circuits {
     }
   }
 
-  worked(key: string): void {
-    this.open.delete(key);
+  /** @param keyOf is not asked while no circuit is open */
+  worked(keyOf: () => string): void {
+    if (this.open.size > 0) this.open.delete(keyOf());
   }
 }

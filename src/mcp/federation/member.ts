@@ -109,7 +109,7 @@ export class Member {
     if (this.connection !== undefined) return Promise.resolve(this.connection);
     if (this.closed) return Promise.reject(this.failure('has been stopped'));
     const { circuits, circuit } = this.start;
-    const why = circuits.isEmpty ? undefined : circuits.refusal(circuit());
+    const why = circuits.refusal(circuit);
     if (why !== undefined)
       return Promise.reject(new GatewayError('mcp_target_failed', { message: `${why}; try again later` }));
     const starting = this.begin().finally(() => (this.starting = undefined));
@@ -148,7 +148,7 @@ export class Member {
       this.checkVersion(response);
       this.answer = await this.shownFacts(serverFacts(response));
       this.lastError = undefined;
-      if (!circuits.isEmpty) circuits.worked(circuit());
+      circuits.worked(circuit);
       onStart(this.name);
       onReady(this, connection);
       return connection;
