@@ -34,7 +34,7 @@ export class PostAudit {
   }
 
   note({ text, idSpan }: Envelope, what: OperationNote): void {
-    const request = this.requestOf(text, idSpan);
+    const request = this.requestOf(cut(text, idSpan));
     if (request === undefined) return;
     const { note } = request;
     request.note = { target: what.target ?? note?.target, refusal: what.refusal ?? note?.refusal };
@@ -44,8 +44,7 @@ export class PostAudit {
   responded(response: string): void {
     const envelope = readEnvelope(response);
     if (typeof envelope === 'string') return;
-    const request = this.requestOf(response, envelope.idSpan);
-    if (request !== undefined) this.end(request, outcomeOf(request, envelope, Buffer.byteLength(response)));
+    this.relayed(cut(response, envelope.idSpan), envelope, Buffer.byteLength(response));
   }
 
   /**
@@ -55,14 +54,14 @@ export class PostAudit {
    * @param bytes of the response that the client gets
    */
   relayed(idText: string, response: Envelope, bytes: number): void {
-    const request = this.requests.find(({ id }) => id === idText);
+    const request = this.requestOf(idText);
     if (request !== undefined) this.end(request, outcomeOf(request, response, bytes));
   }
 
   /** The client took one of the requests back. @param refusal the response for it */
   cancelled(refusal: string): void {
     const envelope = readEnvelope(refusal);
-    const request = typeof envelope === 'string' ? undefined : this.requestOf(refusal, envelope.idSpan);
+    const request = typeof envelope === 'string' ? undefined : this.requestOf(cut(refusal, envelope.idSpan));
     if (request !== undefined) this.end(request, { outcome: 'cancelled' });
   }
 
@@ -114,9 +113,8 @@ export class PostAudit {
     });
   }
 
-  private requestOf(text: string, idSpan: Span): RecordedRequest | undefined {
-    const id = cut(text, idSpan);
-    return this.requests.find((request) => request.id === id);
+  private requestOf(idText: string): RecordedRequest | undefined {
+    return this.requests.find(({ id }) => id === idText);
   }
 }
 
