@@ -255,6 +255,9 @@ export interface Caller {
   readonly audit?: RequestAudit | undefined;
 }
 
+/** The functions of a caller that lead to targets. They hold less of its request than the caller does. */
+export type CallerWays = Pick<Caller, 'reach' | 'reachesAlike' | 'environment'>;
+
 /** An operation of a client, as the audit stream has it before it begins. */
 export interface OperationStart {
   /** The method of MCP, or `session/delete` and `stream/open`. */

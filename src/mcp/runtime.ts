@@ -3,7 +3,7 @@ import type { Logger, Metrics } from '../telemetry/index.ts';
 import { createBudgets, type Budgets } from './limits/budgets.ts';
 import { StreamableHttp, type McpHandler } from './serve/handler.ts';
 import type { SseStream } from './serve/sseStream.ts';
-import type { Caller } from './contract.ts';
+import type { CallerWays } from './contract.ts';
 import { McpMetrics } from './session/mcpMetrics.ts';
 import { Circuits, type OpenCircuit } from './federation/circuits.ts';
 import { Federation } from './federation/federation.ts';
@@ -72,11 +72,7 @@ export interface McpView {
 
 /** The use of a target by a session, for the caller that the session begins or goes on with. */
 /** The caller itself would keep its whole request alive, for as long as the connection. */
-const useOf = (
-  { name }: McpTarget,
-  session: Session,
-  { reach, environment }: Pick<Caller, 'reach' | 'environment'>,
-): TargetUse => ({
+const useOf = ({ name }: McpTarget, session: Session, { reach, environment }: CallerWays): TargetUse => ({
   session,
   log: session.log.child({ target: name }),
   reach: () => {

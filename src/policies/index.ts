@@ -75,6 +75,7 @@ export {
 export { allowedBy } from './authorization/allowedBy.ts';
 export { pageAccess } from './cors/pageAccess.ts';
 export { budgetHolderOf } from './attributes/budgetHolder.ts';
+export { subjectOf } from './attributes/identityTexts.ts';
 export { CallsInProgress } from './mcpBudgets/callsInProgress.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';

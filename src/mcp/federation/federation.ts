@@ -1,6 +1,6 @@
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import type { Caller } from '../contract.ts';
+import type { Caller, CallerWays } from '../contract.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
 import { errorTextOf } from '../json/errorMember.ts';
 import type { ItemKind } from '../items/items.ts';
@@ -47,7 +47,7 @@ export interface FederationStart {
   /** Hears of the end of each start of a target. @param failure absent: it worked */
   readonly onStart: (target: string, failure?: StartFailure) => void;
   /** @throws GatewayError policy_failed */
-  readonly connect: (target: McpTarget, caller: Pick<Caller, 'reach' | 'environment'>) => TargetConnection;
+  readonly connect: (target: McpTarget, ways: CallerWays) => TargetConnection;
 }
 
 /** The time that a request to all targets waits for slow ones under `failOpen`, in milliseconds. */

@@ -1,5 +1,6 @@
 import { networkOf } from '../../http/index.ts';
 import type { Exchange } from '../policy.ts';
+import { subjectHolder, subjectOf } from './identityTexts.ts';
 
 /**
  * The holder of the budgets that the caller uses. A token without a subject counts under the address it comes
@@ -15,18 +16,7 @@ export function budgetHolderOf({
   const named = subject !== undefined && subject !== '';
   if (!named && user === undefined && apiKey === undefined)
     return `address ${networkOf(request.remoteAddress)}`;
-  if (named && user === undefined && apiKey === undefined) return ofSubject(identity!);
-  const holder = named ? `${identity!.issuer}\n${subject}` : '';
+  if (named && user === undefined && apiKey === undefined) return subjectHolder(identity!);
+  const holder = named ? subjectOf(identity!) : '';
   return `caller ${JSON.stringify([holder, user ?? null, apiKey?.id ?? null])}`;
-}
-
-/** The requests with one token have one identity: the same text, which need not be hashed again. */
-const holders = new WeakMap<object, string>();
-
-function ofSubject(identity: NonNullable<Exchange['identity']>): string {
-  const known = holders.get(identity);
-  if (known !== undefined) return known;
-  const holder = `subject ${identity.issuer}\n${identity.subject}`;
-  holders.set(identity, holder);
-  return holder;
 }

@@ -1,20 +1,29 @@
 import { createHash } from 'node:crypto';
 import { NotEvaluated } from '../../errors.ts';
-import type { Caller, ItemCall, ItemRefusal, McpCheck, McpItem, RulesBasis } from '../../mcp/index.ts';
-import { budgetHolderOf, expressionWork } from '../../policies/index.ts';
+import type {
+  Caller,
+  CallerWays,
+  ItemCall,
+  ItemRefusal,
+  McpCheck,
+  McpItem,
+  RulesBasis,
+} from '../../mcp/index.ts';
+import { budgetHolderOf, expressionWork, subjectOf } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 import type { Step } from './step.ts';
 import { decisionOf, originOf, skipped } from './steps.ts';
 import { ExchangeAudit } from './requestAudit.ts';
 
-/** The ways to the targets of a backend. */
-export type Ways = Pick<Caller, 'reach' | 'reachesAlike' | 'environment'>;
-
 /**
  * The owner of the session, the items that the route's rules allow, and the time until the access ends.
  * @param callTimeoutMs as the policies of the route say it, in milliseconds
  */
-export function callerOf(exchange: LiveExchange, ways: Ways, callTimeoutMs: number | undefined): Caller {
+export function callerOf(
+  exchange: LiveExchange,
+  ways: CallerWays,
+  callTimeoutMs: number | undefined,
+): Caller {
   const { audit } = exchange.connection.port;
   const rules = exchange.route?.refuseMcpItem ?? [];
   const counters = exchange.route?.countMcpCall ?? [];
@@ -149,21 +158,13 @@ export function principalOf({ identity, token, user, apiKey }: LiveExchange): st
   return JSON.stringify([holder ?? null, user ?? null, apiKey?.id ?? null]);
 }
 
-/** The requests with one token have one identity: a session compares and hashes the same text. */
-const principals = new WeakMap<object, string>();
-
 /**
  * The principal of a token. One without a subject says of nobody in particular that he is let in, and what else
  * it holds (`client_id`, say) may be the same for many people: such a token stands for itself alone.
  */
 function holderOf(identity: NonNullable<LiveExchange['identity']>, token: string | undefined): string {
-  const { issuer, subject } = identity;
-  if (subject !== '') {
-    let known = principals.get(identity);
-    if (known === undefined) principals.set(identity, (known = `${issuer}\n${subject}`));
-    return known;
-  }
-  return `token\n${issuer}\n${createHash('sha256')
+  if (identity.subject !== '') return subjectOf(identity);
+  return `token\n${identity.issuer}\n${createHash('sha256')
     .update(token ?? '')
     .digest('base64url')}`;
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts';
-import type { McpHandler } from '../../mcp/index.ts';
+import type { CallerWays, McpHandler } from '../../mcp/index.ts';
 import type {
   Affinity,
   HttpBackend,
@@ -13,7 +13,7 @@ import { affinityKey, type AffinityKey, type Forwarding, type Steps } from '../.
 import { hashOf, targetOf, type Destination } from '../../upstream/index.ts';
 import { withSteps } from './backendSteps.ts';
 import type { BackendTools } from './backendTools.ts';
-import { callerOf, type Ways } from '../exchange/caller.ts';
+import { callerOf } from '../exchange/caller.ts';
 import { compileConsole } from './consoleForward.ts';
 import { byKey, bySession, byWeight, type Choice, type CompiledBackend } from './choice.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
@@ -158,7 +158,7 @@ function withAffinity({ source, loadFactor }: Affinity, forward: Serve): Serve {
 const hashed = (key: ReturnType<AffinityKey>): number | undefined =>
   key === undefined ? undefined : hashOf(key);
 
-type WaysFor = (exchange: LiveExchange) => Ways | Promise<Ways>;
+type WaysFor = (exchange: LiveExchange) => CallerWays | Promise<CallerWays>;
 
 /** Adds the values of the caller for child processes, where some target has such values. */
 function withEnvironments(reachFor: ReachesFor, environmentsFor: EnvironmentsFor | undefined): WaysFor {
@@ -181,7 +181,7 @@ function compileMcp(backend: McpBackend, { mcp, uses }: BackendTools, waysFor: W
       // A stream may stay open for long, and a call has a clock of its own, which stops while the client is asked.
       const callTimeoutMs = exchange.liftLimits();
       exchange.backendChosen(backend.key);
-      const serve = (ways: Ways): void =>
+      const serve = (ways: CallerWays): void =>
         handler.serve(exchange, exchange, callerOf(exchange, ways, callTimeoutMs));
       const ways = waysFor(exchange);
       if (!(ways instanceof Promise)) serve(ways);
