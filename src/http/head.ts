@@ -91,13 +91,22 @@ export class Head {
 
   /** Names of the same hash may differ; to cut the name out and lower its case would cost more. */
   private isNamed(i: number, lowerName: string): boolean {
-    const { spans, text } = this;
-    const start = spans[i * SPAN] as number;
-    const { length } = lowerName;
-    if ((spans[i * SPAN + 1] as number) - start !== length) return false;
-    for (let at = 0; at < length; at++)
+    const length = (this.spans[i * SPAN + 1] as number) - (this.spans[i * SPAN] as number);
+    return length === lowerName.length && this.nameBegins(i, lowerName);
+  }
+
+  private nameBegins(i: number, lowerName: string): boolean {
+    const { text } = this;
+    const start = this.spans[i * SPAN] as number;
+    for (let at = 0; at < lowerName.length; at++)
       if (TOKEN[text.charCodeAt(start + at)] !== lowerName.charCodeAt(at)) return false;
     return true;
+  }
+
+  /** Does a field name begin with a prefix, given in lower case? */
+  hasPrefix(lowerPrefix: string): boolean {
+    for (let i = 0; i < this.count; i++) if (this.nameBegins(i, lowerPrefix)) return true;
+    return false;
   }
 
   /** Every field in order, names in lower case. */

@@ -188,31 +188,9 @@ export abstract class ReceivedRequest {
 
   /** @param prefix in lower case; given: lines of other names may be left out */
   headerLines(prefix = ''): HeaderLine[] {
-    if (this.closed || (prefix !== '' && !mayHave(this.head, prefix))) return [];
+    if (this.closed || (prefix !== '' && !this.head.hasPrefix(prefix))) return [];
     const lines = this.head.lines();
     if (!this.targetNamesHost) return lines;
     return [['host', this.authority], ...lines.filter(([name]) => name !== 'host')];
   }
-}
-
-/** Does a field name begin with the prefix? Few heads have such a field, and all lines cost more than a look. */
-function mayHave(head: Head, prefix: string): boolean {
-  const { text, count, lineEnd } = head;
-  let start = lineEnd;
-  for (let i = 0; i < count; i++) {
-    if (hasAt(text, start, prefix)) return true;
-    start = head.fieldEnd(i);
-  }
-  return false;
-}
-
-/** @param prefix in lower case */
-function hasAt(text: string, start: number, prefix: string): boolean {
-  for (let at = 0; at < prefix.length; at++) {
-    const code = text.charCodeAt(start + at);
-    const wanted = prefix.charCodeAt(at);
-    // The bit makes a small letter of a capital one.
-    if (code !== wanted && (code | 0x20) !== wanted) return false;
-  }
-  return true;
 }
