@@ -104,7 +104,7 @@ export class OwnRequest implements ExchangeHandler, Waiter {
     this.upstream = upstream;
     upstream.begin(this, this.start.bodiless === true, false);
     if (this.held) upstream.pause();
-    // One text is one write from V8's heap: no other memory is taken for it.
+    // Node writes one text straight from V8's heap, and takes no other memory for it.
     if (typeof body !== 'object') upstream.write(body === undefined ? head : head + body);
     else {
       upstream.cork();

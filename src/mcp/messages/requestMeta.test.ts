@@ -17,7 +17,7 @@ function requestWith(meta: object): Envelope {
   return read;
 }
 
-/** What the steps of a call learn of a request. */
+/** The answers that the steps of a call get about a request. */
 function learned(request: Envelope) {
   const token = inMeta(request, 'progressToken');
   return {

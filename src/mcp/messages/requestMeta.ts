@@ -94,7 +94,7 @@ function readAt(text: string, place: Span | undefined): RequestMeta | string {
   };
 }
 
-/** What was read before at a place. */
+/** Finds the `_meta` at a place among the texts that the gateway remembers. */
 function knownAt(text: string, place: Span): RequestMeta | undefined {
   if (newest?.place === place) return newest.meta;
   if (known.size === 0 || place.end - place.start > maxKnownLength) return undefined;

@@ -94,7 +94,7 @@ export class Sessions {
   open(settings: McpBackend, caller: Caller, era: Era = 'legacy'): Session {
     const { options } = this;
     this.makeRoom(caller);
-    // Nobody goes by the id of a session that ends with its request, or that a client of the modern era knows nothing of.
+    // The client gets no id: the session ends with its request, or serves a client of the modern era.
     const knowsNoId = era === 'modern' || settings.stateless === true;
     const session = knowsNoId
       ? this.make(untoldId(), settings, caller, { era })
