@@ -14,10 +14,14 @@ import { until } from '../../until.testing.ts';
 const hidden = new Set(['crash', 'file:///b', 'secret', 'file:///café', 'secret:///x']);
 let ruled = true;
 const rules = rulesBy(({ name }) => !hidden.has(name) && !name.startsWith('secret://'));
+/** The way of all callers to a child. The gateway then looks at the connections of a session only where it has to. */
+const oneWay = { reach: () => undefined, reachesAlike: true };
 let harness: Harness;
 let client: RawClient;
 before(async () => {
-  harness = await startHarness({ caller: () => ({ principal: undefined, ...(ruled ? rules : {}) }) });
+  harness = await startHarness({
+    caller: () => ({ principal: undefined, ...oneWay, ...(ruled ? rules : {}) }),
+  });
   client = new RawClient(harness.url);
   await client.initialize();
 });

@@ -117,6 +117,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
   /** Requests of the client that wait for the checks of policies. */
   readonly underCheck = new Set<{ readonly id: RpcId; cancel(): void }>();
   private followed: McpBackend | undefined;
+  /** A target has asked in vain who may know of a resource, so its subscriptions may wait for a caller. */
+  private hasUnjudged = false;
   /** Targets for which the caller of the newest request has no credential. */
   private unreachable: Map<TargetConnection, GatewayError> | undefined;
   /** Streams to the client, and what waits for one. */
@@ -276,11 +278,13 @@ export class Session implements TargetListener, Evictable, MessageContext {
     const isReached = reach === undefined || reach === this.reached;
     // Another function would keep its whole request alive.
     this.reached = reachesAlike === true ? reach : undefined;
-    for (const target of this.targets.values()) {
-      if (!isReached && target.use !== undefined) this.reachFor(target, reach);
-      if (environment !== undefined && target.inject !== undefined) this.injectFor(target, environment);
-      if (target.awaitsCaller === true) target.attended?.(this.knownTo(itemRules, target));
-    }
+    // Most requests change nothing, and a look at each of many connections is one at memory that no cache holds.
+    if (!isReached || environment !== undefined || this.hasUnjudged)
+      for (const target of this.targets.values()) {
+        if (!isReached && target.use !== undefined) this.reachFor(target, reach);
+        if (environment !== undefined && target.inject !== undefined) this.injectFor(target, environment);
+        if (target.awaitsCaller === true) target.attended?.(this.knownTo(itemRules, target));
+      }
     this.federation?.attachCaller(caller);
     if (this.shaped?.naming !== naming || this.shaped.itemRules !== caller.itemRules)
       this.reshape(naming, caller.itemRules);
@@ -340,7 +344,10 @@ export class Session implements TargetListener, Evictable, MessageContext {
 
   canSeeResource(target: TargetConnection): CanSeeResource | undefined {
     const { reader } = this.streams;
-    if (reader === undefined && this.ruled) return undefined;
+    if (reader === undefined && this.ruled) {
+      this.hasUnjudged = true;
+      return undefined;
+    }
     return this.knownTo(reader?.itemRules, target);
   }
 
