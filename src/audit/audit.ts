@@ -100,12 +100,12 @@ export class Audit {
    */
   begin(given: AuditedOperation): OpenOperation {
     const { required } = this.settings;
-    const operation = required ? { ...given, uid: `${this.run}.${++this.operations}` } : given;
+    const operation = required ? this.twofold(given) : given;
     const open: ListedOperation = {
       place: -1,
       end: (end) => {
         if (!this.open.remove(open)) return;
-        this.writer.write(operationLine(operation, end, required ? 'outcome' : undefined));
+        this.writer.writeLater(() => operationLine(operation, end, required ? 'outcome' : undefined));
       },
     };
     this.open.add(open);
@@ -137,7 +137,13 @@ export class Audit {
 
   /** Records an operation that is over, if the stream includes its group. */
   record(operation: AuditedOperation, end: AuditedEnd): void {
-    if (this.includes(operation.operation)) this.writer.write(operationLine(operation, end));
+    if (this.includes(operation.operation)) this.writer.writeLater(() => operationLine(operation, end));
+  }
+
+  /** An operation that gets two lines. */
+  private twofold(operation: AuditedOperation): AuditedOperation {
+    const details = operation.details?.();
+    return { ...operation, details: details && (() => details), uid: `${this.run}.${++this.operations}` };
   }
 
   /** Writes all lines; operations that are still open are unfinished. Never rejects. */

@@ -5,7 +5,7 @@ import { SinkError, type AuditSinkPort } from './auditSink.ts';
 import type { Chain, ChainPlace } from './chain.ts';
 import { LastLines } from './lastLines.ts';
 import { streamLine } from './lines.ts';
-import { WaitingLines } from './waitingLines.ts';
+import { WaitingLines, type Piece } from './waitingLines.ts';
 
 export interface AuditWriterOptions {
   readonly sink: AuditSinkPort;
@@ -37,6 +37,12 @@ const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 1_500 };
 /** Bytes of lines that wait for a sink; lines beyond them are lost and counted. */
 const maxBacklog = 8_388_608;
 
+/**
+ * Lines that are made together. One alone would find little of the code for lines in the caches of the processor, since
+ * the code for a request has taken their place.
+ */
+const together = 32;
+
 interface Intent {
   /** The number of the line. */
   readonly line: number;
@@ -54,10 +60,13 @@ export class AuditWriter {
   private readonly options: AuditWriterOptions;
   private readonly pace: Pace;
   private readonly waiting: WaitingLines;
-  /** Bytes that the sink has yet to store, the number of their lines, and the place of the last one. */
+  /** Makers of lines that follow those that wait. */
+  private unmade: (() => string)[] = [];
+  /** Bytes that the sink has yet to store, and the number of their lines. */
   private batch: Buffer | undefined;
   private batchLines = 0;
-  private batchPlace: ChainPlace | undefined;
+  /** The lines that `batch` is, or is the rest of. */
+  private piece: Piece | undefined;
   /** Numbers of lines: taken so far, and durable so far. */
   private taken = 0;
   private stored = 0;
@@ -78,16 +87,38 @@ export class AuditWriter {
     process.on('exit', this.atExit);
   }
 
+  /** Takes what makes a line without its closing brace, and runs it later. Never throws and never waits. */
+  writeLater(make: () => string): void {
+    if (this.closed) return;
+    this.unmade.push(make);
+    if (this.unmade.length === together) this.make();
+    else if (this.running === undefined) this.arm(this.options.sink.gatherMs);
+  }
+
   /** Takes a line without its closing brace. Never throws and never waits. @returns false where it is lost */
   write(line: string): boolean {
     if (this.closed) return false;
+    this.make();
+    return this.take(line);
+  }
+
+  private make(): void {
+    if (this.unmade.length === 0) return;
+    const makers = this.unmade;
+    this.unmade = [];
+    for (const line of makers.map((make) => make())) this.take(line);
+  }
+
+  private take(line: string): boolean {
     if (this.waiting.length + line.length > maxBacklog) {
       this.lose();
       return false;
     }
     if (this.lost > 0) this.reportLoss();
     this.push(line);
-    if (this.running === undefined) this.arm(this.options.sink.gatherMs);
+    if (this.running !== undefined) return true;
+    if (this.waiting.hasFullPiece && !this.failing) void this.run();
+    else this.arm(this.options.sink.gatherMs);
     return true;
   }
 
@@ -118,6 +149,7 @@ export class AuditWriter {
   /** Writes what is left, and a last line. The writer takes no lines afterwards. Never rejects. */
   async close(last: string | undefined): Promise<void> {
     if (this.closing) return;
+    this.make();
     if (this.lost > 0) this.reportLoss();
     if (last !== undefined) this.push(last);
     this.closing = true;
@@ -132,13 +164,14 @@ export class AuditWriter {
     clearTimeout(this.timer);
     clearTimeout(this.watch);
     process.off('exit', this.atExit);
+    this.make();
     if (this.hasMore) this.lose(this.batchLines + this.waiting.count);
     for (const { reject } of this.intents.splice(0)) reject(unavailable('the gateway is shutting down'));
     await this.options.sink.close();
   }
 
   private get hasMore(): boolean {
-    return this.batch !== undefined || this.waiting.count > 0;
+    return this.batch !== undefined || this.waiting.count > 0 || this.unmade.length > 0;
   }
 
   private push(line: string): void {
@@ -197,16 +230,20 @@ export class AuditWriter {
   }
 
   private nextBatch(): Buffer | undefined {
+    this.make();
     const piece = this.waiting.shift();
+    this.piece = piece;
     this.batchLines = piece?.lines ?? 0;
     if (piece !== undefined) this.lastLines.add(piece.bytes);
-    this.batchPlace = piece?.place;
     return piece?.bytes;
   }
 
   private succeeded(lines: number): void {
     this.stored += lines;
     this.batchLines = 0;
+    const { piece } = this;
+    if (piece !== undefined) this.waiting.giveBack(piece);
+    this.piece = undefined;
     this.options.onWritten(lines);
     if (this.failing) {
       this.failing = false;
@@ -217,7 +254,7 @@ export class AuditWriter {
       const done = due === -1 ? this.intents.splice(0) : this.intents.splice(0, due);
       for (const { resolve } of done) resolve();
     }
-    this.options.onStored(this.batchPlace);
+    this.options.onStored(piece?.place);
   }
 
   private failed(batch: Buffer, error: unknown): void {

@@ -50,6 +50,16 @@ export interface AuditedEnd {
   readonly session?: string | undefined;
 }
 
+/** The thing that an operation is about. */
+export interface AuditedDetails {
+  readonly kind?: string | undefined;
+  readonly name?: string | undefined;
+  /** JSON text. */
+  readonly arguments?: string | undefined;
+  /** The trace that the message of the operation names; it goes before the one of the operation. */
+  readonly traceId?: string | undefined;
+}
+
 /** An operation of a caller or an operator. */
 export interface AuditedOperation {
   /** Milliseconds since the epoch. */
@@ -61,10 +71,8 @@ export interface AuditedOperation {
   readonly isRequestIdMade?: boolean;
   /** JSON-RPC id as the client wrote it. */
   readonly rpcId?: string | undefined;
-  readonly kind?: string | undefined;
-  readonly name?: string | undefined;
-  /** JSON text. */
-  readonly arguments?: string | undefined;
+  /** Reads the details when the line needs them. */
+  readonly details?: (() => AuditedDetails) | undefined;
   readonly bytesIn?: number | undefined;
   readonly traceId?: string | undefined;
   readonly listener?: string | undefined;
@@ -188,8 +196,12 @@ const operations: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
+const noDetails: AuditedDetails = {};
+
 function beginning(operation: AuditedOperation, phase: string | undefined): string {
   const { caller, operation: name } = operation;
+  const details = operation.details?.() ?? noDetails;
+  const traceId = details.traceId ?? operation.traceId;
   let line = timed(operation.time) + (operations.get(name) ?? activityText(other) + text(api, name));
   if (phase !== undefined)
     line += `,"mcp.phase":"${phase}","metadata.correlation_uid":"${operation.uid ?? ''}"`;
@@ -213,11 +225,11 @@ function beginning(operation: AuditedOperation, phase: string | undefined): stri
     number('src_endpoint.port', caller.port) +
     listener(operation.listener) +
     route(operation.route) +
-    (operation.traceId ? `,"trace.uid":"${operation.traceId}"` : '') +
+    (traceId ? `,"trace.uid":"${traceId}"` : '') +
     id('mcp.id', operation.rpcId) +
-    kind(operation.kind) +
-    (operation.name ? `,"mcp.name":${shownName(operation.name.slice(0, maxText))}` : '') +
-    (operation.arguments === undefined ? '' : `,"mcp.arguments":${operation.arguments}`) +
+    kind(details.kind) +
+    (details.name ? `,"mcp.name":${shownName(details.name.slice(0, maxText))}` : '') +
+    (details.arguments === undefined ? '' : `,"mcp.arguments":${details.arguments}`) +
     number('bytes.in', operation.bytesIn)
   );
 }

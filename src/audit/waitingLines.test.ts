@@ -57,14 +57,17 @@ test('a line is sealed after all lines before it, and a piece has the place of i
   assert.equal(seq, 20);
 });
 
-test('the memory of a piece serves again, and the lines that left it stay as they are', () => {
+test('the lines of a piece stay as they are until it is given back; then its memory serves again', () => {
   const waiting = new WaitingLines(new Chain('worker-1', keys), 10_000);
   waiting.push(line(1));
-  const first = waiting.shift()!.bytes;
-  const text = first.toString();
+  const first = waiting.shift()!;
+  const text = first.bytes.toString();
   for (let n = 2; n < 100; n++) waiting.push(line(n, 'x'.repeat(4_000)));
   while (waiting.shift() !== undefined);
+  assert.equal(first.bytes.toString(), text);
+  waiting.giveBack(first);
   waiting.push(line(100));
-  assert.equal(first.toString(), text);
-  assert.equal(readSealed(waiting.shift()!.bytes.toString().trimEnd())?.seq, 100);
+  const next = waiting.shift()!;
+  assert.equal(next.memory, first.memory);
+  assert.equal(readSealed(next.bytes.toString().trimEnd())?.seq, 100);
 });

@@ -1,8 +1,10 @@
 import type { Chain, ChainPlace } from './chain.ts';
 
-/** Whole lines for one write of a sink. */
+/** Whole lines for one write of a sink. They stay as they are until they are given back. */
 export interface Piece {
   readonly bytes: Buffer;
+  /** The memory that the bytes are the beginning of. */
+  readonly memory: Buffer;
   readonly lines: number;
   /** The last line in the chain; undefined without one. */
   readonly place: ChainPlace | undefined;
@@ -29,7 +31,7 @@ export class WaitingLines {
   private readonly chain: Chain | undefined;
   private readonly capacity: number;
   private readonly pieces: OpenPiece[] = [];
-  /** The memory for the next piece. */
+  /** The memory for the next piece. A new one would be pages that the system has to clear. */
   private spare: Buffer | undefined;
   /** Bytes of all lines. */
   length = 0;
@@ -67,14 +69,13 @@ export class WaitingLines {
     const { buffer, used, lines } = piece;
     this.length -= used;
     this.count -= lines;
-    // A full piece needs no copy.
-    if (this.pieces.length > 0 || buffer.length > this.capacity)
-      return { bytes: buffer.subarray(0, used), lines, place: piece.place ?? this.chain?.place };
-    this.spare = buffer;
-    // Not pooled: such a buffer would keep the whole pool alive.
-    const bytes = Buffer.allocUnsafeSlow(used);
-    buffer.copy(bytes, 0, 0, used);
-    return { bytes, lines, place: this.chain?.place };
+    const bytes = buffer.subarray(0, used);
+    return { bytes, memory: buffer, lines, place: piece.place ?? this.chain?.place };
+  }
+
+  /** The lines of a piece are stored, and nobody reads its bytes any more. */
+  giveBack({ memory }: Piece): void {
+    if (memory.length === this.capacity) this.spare ??= memory;
   }
 
   private begin(most: number): OpenPiece {

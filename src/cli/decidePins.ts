@@ -92,7 +92,10 @@ function recordOf(settings: AuditSettings | undefined, terminal: Terminal): PinR
   const user = userInfo().username;
   return {
     take: (operation, { kind, name, target }) =>
-      audit.record({ time: Date.now(), operation, caller: { user }, kind, name }, { outcome: 'ok', target }),
+      audit.record(
+        { time: Date.now(), operation, caller: { user }, details: () => ({ kind, name }) },
+        { outcome: 'ok', target },
+      ),
     close: async () => {
       await audit.close();
       log.close();

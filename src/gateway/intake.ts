@@ -175,7 +175,8 @@ export class Intake {
 
   private record(operation: string, end: AuditedEnd): void {
     const { audit, source } = this.options;
-    audit?.record({ time: Date.now(), operation, caller: {}, kind: 'configuration', name: source }, end);
+    const details = () => ({ kind: 'configuration', name: source });
+    audit?.record({ time: Date.now(), operation, caller: {}, details }, end);
   }
 
   private taken({ model, warnings }: Offer): void {

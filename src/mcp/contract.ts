@@ -264,14 +264,20 @@ export interface OperationStart {
   readonly operation: string;
   /** The JSON-RPC id as the client wrote it. */
   readonly id?: string;
-  /** The item with the name that the client used. */
-  readonly item?: { readonly kind: McpItem['kind'] | 'task'; readonly name: string } | undefined;
-  /** JSON text. */
-  readonly arguments?: string | undefined;
   /** Bytes of the message. */
   readonly bytes: number;
+  /** Reads the message; it is kept until then. Absent where the HTTP request itself is the operation. */
+  readonly details?: () => OperationDetails;
+}
+
+/** The thing that the message of an operation is about. */
+export interface OperationDetails {
+  /** The item with the name that the client used. */
+  readonly item: { readonly kind: McpItem['kind'] | 'task'; readonly name: string } | undefined;
+  /** JSON text. */
+  readonly arguments: string | undefined;
   /** The `traceparent` in the message. */
-  readonly traceparent?: string | undefined;
+  readonly traceparent: string | undefined;
 }
 
 /** The end of an operation, as the answer to the client shows it. */

@@ -23,8 +23,6 @@ const operation = {
   operation: 'tools/call',
   caller,
   requestId: '7a9f0000-1111-4222-8333-444455556666',
-  kind: 'tool',
-  name: 'echo',
   bytesIn: 220,
   listener: 'listener0',
   route: 'mcp',
@@ -39,7 +37,15 @@ const end = {
 } as const;
 
 const line = (i: number): string =>
-  operationLine({ ...operation, time: 1_795_476_307_000 + i, rpcId: String(i), arguments: view(given) }, end);
+  operationLine(
+    {
+      ...operation,
+      time: 1_795_476_307_000 + i,
+      rpcId: String(i),
+      details: () => ({ kind: 'tool', name: 'echo', arguments: view(given) }),
+    },
+    end,
+  );
 const pieceBytes = 262_144;
 const sealed = new WaitingLines(chain, pieceBytes);
 const plain = new WaitingLines(undefined, pieceBytes);

@@ -1,6 +1,6 @@
 /** Requests of clients on their way through the audit stream: recorded first where the stream is required. */
 
-import type { OperationStart, RequestAudit } from '../contract.ts';
+import type { OperationDetails, OperationStart, RequestAudit } from '../contract.ts';
 import { itemOf } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { maxShown } from '../items/itemFilters.ts';
@@ -77,19 +77,19 @@ export function whenRecorded(
 
 function operationOf(message: Envelope, showsArguments: boolean): OperationStart {
   const { text, idSpan, method } = message;
-  const item = subjectOf(message);
-  const given = showsArguments ? argumentsOf(message) : undefined;
   return {
     operation: method.slice(0, maxShown),
     id: cut(text, idSpan),
     bytes: Buffer.byteLength(text),
-    item,
-    arguments: given,
-    traceparent: traceparentIn(message),
+    details: () => ({
+      item: subjectOf(message),
+      arguments: showsArguments ? argumentsOf(message) : undefined,
+      traceparent: traceparentIn(message),
+    }),
   };
 }
 
-function subjectOf(message: Envelope): OperationStart['item'] {
+function subjectOf(message: Envelope): OperationDetails['item'] {
   const item = itemOf(message);
   if (typeof item === 'object') return item;
   if (!message.method.startsWith('tasks/')) return undefined;

@@ -2,13 +2,23 @@ import {
   refusedRequest,
   type Audit,
   type AuditedCaller,
+  type AuditedDetails,
   type AuditedEnd,
   type AuditedOperation,
 } from '../../audit/index.ts';
 import { catalogue, type ErrorCode } from '../../errors.ts';
-import type { OperationEnd, OperationRecord, OperationStart, RequestAudit } from '../../mcp/index.ts';
+import type {
+  OperationDetails,
+  OperationEnd,
+  OperationRecord,
+  OperationStart,
+  RequestAudit,
+} from '../../mcp/index.ts';
 import { parseTraceparent } from '../../telemetry/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
+
+/** Bytes of a message that may wait for its line. A longer one is read at once, so that lines hold little memory. */
+const maxHeldMessage = 4_096;
 
 /** Records the operations of a request to an MCP backend. */
 export class ExchangeAudit implements RequestAudit {
@@ -30,14 +40,7 @@ export class ExchangeAudit implements RequestAudit {
     return settled;
   }
 
-  begin({
-    operation,
-    id,
-    item,
-    arguments: given,
-    bytes,
-    traceparent,
-  }: OperationStart): OperationRecord | undefined {
+  begin({ operation, id, bytes, details }: OperationStart): OperationRecord | undefined {
     const { exchange, audit } = this;
     exchange.recorded = true;
     if (!audit.includes(operation)) return undefined;
@@ -47,11 +50,9 @@ export class ExchangeAudit implements RequestAudit {
         time: Date.now(),
         operation,
         rpcId: id,
-        kind: item?.kind,
-        name: item?.name,
-        arguments: given === undefined ? undefined : audit.argumentsOf?.(given),
+        details: details && this.detailsOf(details, bytes),
         bytesIn: bytes,
-        traceId: traceIdOf(exchange, traceparent),
+        traceId: traceIdOf(exchange),
       }),
     );
     return {
@@ -60,6 +61,22 @@ export class ExchangeAudit implements RequestAudit {
         if (!handed || exchange.status >= 400) open.end(endOfExchange(exchange, performance.now() - since));
       },
     };
+  }
+
+  private detailsOf(read: () => OperationDetails, bytes: number): () => AuditedDetails {
+    const { audit } = this;
+    const details = (): AuditedDetails => {
+      const { item, arguments: given, traceparent } = read();
+      return {
+        kind: item?.kind,
+        name: item?.name,
+        arguments: given === undefined ? undefined : audit.argumentsOf?.(given),
+        traceId: traceparent === undefined ? undefined : parseTraceparent(traceparent)?.traceId,
+      };
+    };
+    if (bytes <= maxHeldMessage) return details;
+    const found = details();
+    return () => found;
   }
 }
 
@@ -88,9 +105,7 @@ function requestOf(
     time: operation.time,
     operation: operation.operation,
     rpcId: operation.rpcId,
-    kind: operation.kind,
-    name: operation.name,
-    arguments: operation.arguments,
+    details: operation.details,
     bytesIn: operation.bytesIn,
     caller: callerOf(exchange, audit),
     requestId: exchange.id,
@@ -101,10 +116,8 @@ function requestOf(
   };
 }
 
-/** The trace of an operation: that of its message, of its client, or the one that the gateway has begun for the request. */
-function traceIdOf({ head, span }: LiveExchange, traceparent?: string): string | undefined {
-  const own = traceparent === undefined ? undefined : parseTraceparent(traceparent);
-  if (own !== undefined) return own.traceId;
+/** The trace of a request: that of its client, or the one that the gateway has begun for it. */
+function traceIdOf({ head, span }: LiveExchange): string | undefined {
   const header = head.get('traceparent');
   const given = header === undefined ? undefined : parseTraceparent(header);
   return given?.traceId ?? span?.server.place.traceId;
