@@ -13,17 +13,23 @@ export interface TaskHolder {
   readonly federation: object | undefined;
 }
 
+/** The facts about a connection. */
+interface TargetRow {
+  /** The target in the configuration of the newest request. */
+  configured: McpTarget | undefined;
+  /** Names of tasks in the messages of the session. */
+  tasks: TaskIds | undefined;
+  /** Made of `configured`, for each message anew otherwise. */
+  reader: TaskReader | undefined;
+}
+
 /** The connections of a session by name, each with its row in the configuration and the names of its tasks. */
 export class SessionTargets {
   private readonly holder: TaskHolder;
   private readonly tasks: TaskRegistry;
   private readonly connections = new Map<string, TargetConnection>();
-  /** The targets in the configuration of the newest request, by the names of their connections. */
-  private readonly configured = new Map<string, McpTarget>();
-  /** Names of tasks in the messages of the session, by the names of the connections. */
-  private readonly taskIds = new Map<string, TaskIds>();
-  /** Made of `configured`, for each message anew otherwise. */
-  private readonly readers = new Map<string, TaskReader>();
+  /** One table, since a call asks for all facts about its target, and no cache holds the tables of many sessions. */
+  private readonly rows = new Map<string, TargetRow>();
 
   /** @param tasks of the process */
   constructor(holder: TaskHolder, tasks: TaskRegistry) {
@@ -48,16 +54,15 @@ export class SessionTargets {
   /** A server of the session, from its beginning on. */
   add(target: McpTarget, connection: TargetConnection): void {
     this.connections.set(connection.name, connection);
-    this.configured.set(connection.name, target);
-    this.readers.delete(connection.name);
+    const row = this.rowOf(connection);
+    row.configured = target;
+    row.reader = undefined;
   }
 
   /** A server that belongs to the session no more. */
   remove({ name }: TargetConnection): void {
-    this.taskIds.delete(name);
     this.connections.delete(name);
-    this.configured.delete(name);
-    this.readers.delete(name);
+    this.rows.delete(name);
   }
 
   /**
@@ -66,44 +71,50 @@ export class SessionTargets {
    */
   follow({ targets, pin }: McpBackend): boolean {
     if (targets.length > 1 || pin !== undefined) return false;
-    this.readers.clear();
-    for (const [name, opened] of this.configured) {
+    for (const row of this.rows.values()) {
+      row.reader = undefined;
+      const opened = row.configured;
+      if (opened === undefined) continue;
       const now = targetNow(opened, targets);
       if (now === undefined) return false;
       // A child stays what it was started as.
-      this.configured.set(name, isOverNetwork(now) ? now : { ...opened, name: now.name });
+      row.configured = isOverNetwork(now) ? now : { ...opened, name: now.name };
     }
     return true;
   }
 
   /** The target that the configuration has for the server of a connection; undefined where it names the server no more. */
   targetIn(connection: TargetConnection, { targets }: McpBackend): McpTarget | undefined {
-    const opened = this.configured.get(connection.name);
+    const opened = this.rows.get(connection.name)?.configured;
     return opened && targetNow(opened, targets);
   }
 
   /** The target's name in the configuration of the newest request. */
   nameOf(target: TargetConnection): string {
-    return this.configured.get(target.name)?.name ?? target.name;
+    return this.rows.get(target.name)?.configured?.name ?? target.name;
   }
 
   /** Names of tasks in the messages of one target. */
-  tasksOf({ name }: Pick<TargetConnection, 'name'>): TaskIds {
-    let ids = this.taskIds.get(name);
-    if (ids === undefined) this.taskIds.set(name, (ids = new TaskIds(this.tasks)));
-    return ids;
+  tasksOf(target: Pick<TargetConnection, 'name'>): TaskIds {
+    const row = this.rowOf(target);
+    return (row.tasks ??= new TaskIds(this.tasks));
   }
 
   /** The reader of tasks that the session may name at a target. */
   readerOf(target: TargetConnection): TaskReader {
-    let reader = this.readers.get(target.name);
-    if (reader === undefined) this.readers.set(target.name, (reader = this.newReader(target)));
-    return reader;
+    const row = this.rowOf(target);
+    return (row.reader ??= this.newReader(target, row.configured));
   }
 
-  private newReader(target: TargetConnection): TaskReader {
+  private rowOf({ name }: Pick<TargetConnection, 'name'>): TargetRow {
+    let row = this.rows.get(name);
+    if (row === undefined)
+      this.rows.set(name, (row = { configured: undefined, tasks: undefined, reader: undefined }));
+    return row;
+  }
+
+  private newReader(target: TargetConnection, configured: McpTarget | undefined): TaskReader {
     const { principal, label, federation } = this.holder;
-    const configured = this.configured.get(target.name);
     const remote = configured !== undefined && isOverNetwork(configured) ? serverOf(configured) : undefined;
     // A child serves one target of one session. Two targets may lead to one server, which tells their sessions apart.
     const server =
