@@ -29,9 +29,15 @@ describe('lines of the audit stream', () => {
       await using gateway = await startAudited({ audit: { ...sinkOf(folder), groupsClaim: 'groups' }, idp });
       const session = await openSession(gateway.url, token);
       await session.call('echo', { text: 'hello', options: { depth: 2 }, tags: ['a', 'b'] });
+      await session.call('echo', { text: 'hello'.repeat(1_000) });
       await session.close();
     }
-    const [call] = folder.of('tools/call');
+    const [call, long] = folder.of('tools/call');
+    assert.partialDeepStrictEqual(long, {
+      'mcp.name': 'echo',
+      'mcp.arguments': { text: 'string' },
+      'mcp.outcome': 'ok',
+    });
     assert.partialDeepStrictEqual(call, {
       'metadata.version': '1.6.0',
       class_uid: 6003,
@@ -49,8 +55,8 @@ describe('lines of the audit stream', () => {
       action: 'Allowed',
       route: 'tools',
     });
-    const operations = ['gateway.start', 'gateway.stop', 'initialize', 'session/delete', 'tools/call'];
-    assert.deepEqual(operationsOf(folder), operations);
+    const operations = ['gateway.start', 'gateway.stop', 'initialize', 'session/delete'];
+    assert.deepEqual(operationsOf(folder), [...operations, 'tools/call', 'tools/call']);
     const labels = new Set(folder.lines.flatMap((line) => line['mcp.session'] ?? []));
     assert.equal(labels.size, 1, 'the operations name one session');
     assert.ok(!folder.text.includes(token), 'no token');
@@ -427,11 +433,17 @@ describe('sinks of the audit stream', () => {
     const folder = new AuditFolder(t);
     await using gateway = await startAudited({ audit: { ...sinkOf(folder), required: true } });
     const session = await openSession(gateway.url);
-    assert.equal(resultText(await session.call('echo', { text: 'stored' })), 'stored');
-    const phases = (await folder.wait('tools/call', 2)).map((line) => line['mcp.phase']);
-    assert.deepEqual(phases, ['intent', 'outcome']);
-    const [intent, outcome] = folder.of('tools/call');
-    assert.equal(intent?.['metadata.correlation_uid'], outcome?.['metadata.correlation_uid']);
+    for (const text of ['stored', 'stored, too'])
+      assert.equal(resultText(await session.call('echo', { text })), text);
+    const lines = await folder.wait('tools/call', 4);
+    // The outcome of a call is made before the intent of the next one is written.
+    assert.deepEqual(
+      lines.map((line) => line['mcp.phase']),
+      ['intent', 'outcome', 'intent', 'outcome'],
+    );
+    const [first, second, third, fourth] = lines.map((line) => line['metadata.correlation_uid']);
+    assert.deepEqual([first, third], [second, fourth]);
+    assert.notEqual(first, third);
   });
 
   test('a required stream refuses calls while its collector fails, and serves again afterwards', async (t) => {
