@@ -44,18 +44,21 @@ class Stage {
     t.after(() => rmSync(this.folder, { recursive: true }));
   }
 
+  settings(): AuditSettings {
+    return {
+      sink: { kind: 'file', path: this.file },
+      include: ['calls'],
+      arguments: 'shape',
+      redact: [],
+      chain: { keyFile: join(this.folder, 'key'), checkpointEveryMs: 1_000 },
+      required: false,
+    };
+  }
+
   /** @param intentMs a required call waits so long for its intent */
   open(settings: Partial<AuditSettings> & { readonly sink?: AuditSink } = {}, intentMs = 30_000): Audit {
     return new Audit({
-      settings: {
-        sink: { kind: 'file', path: this.file },
-        include: ['calls'],
-        arguments: 'shape',
-        redact: [],
-        chain: { keyFile: join(this.folder, 'key'), checkpointEveryMs: 1_000 },
-        required: false,
-        ...settings,
-      },
+      settings: { ...this.settings(), ...settings },
       writer: 'server',
       log: this.log,
       metrics: this.metrics,
@@ -181,6 +184,27 @@ describe('sinks that fail', () => {
       found.gaps.map(({ kind, lost: named }) => [kind, named]),
       [['lost', await stage.lost()]],
     );
+  });
+
+  test('lines that wait are stored when the process exits without notice', async (t) => {
+    const stage = new Stage(t);
+    const program = `
+      import { Audit } from ${JSON.stringify(import.meta.resolve('./audit.ts'))};
+      import { createLogger, createMetrics } from ${JSON.stringify(import.meta.resolve('../telemetry/index.ts'))};
+      const settings = ${JSON.stringify(stage.settings())};
+      const log = createLogger({ level: 'error', format: 'text' });
+      const audit = new Audit({ settings, writer: 'server', log, metrics: createMetrics({ process: false }) });
+      for (const operation of ['prompts/get', 'tools/call'])
+        audit.record({ time: Date.now(), operation, caller: {} }, { outcome: 'ok' });
+      process.exit(0);
+    `;
+    execFileSync(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'inherit' });
+    const operations = readFileSync(stage.file, 'utf8').matchAll(/"api\.operation":"([^"]+)"/g);
+    assert.deepEqual(
+      [...operations].map(([, operation]) => operation),
+      ['audit.start', 'prompts/get', 'tools/call'],
+    );
+    assert.deepEqual((await stage.verify()).problems, []);
   });
 
   test('a collector that stalls does not hold required calls for ever', async (t) => {
