@@ -17,6 +17,9 @@ import { StdoutSink } from './stdoutSink.ts';
 
 const minKeyBytes = 32;
 
+/** Bytes of a message that may wait for its line. A longer one is read at once, so that lines hold little memory. */
+const maxHeldMessage = 4_096;
+
 export interface AuditOptions {
   readonly settings: AuditSettings;
   /** Names the process in the chain: letters, digits, `-` and `.`. */
@@ -100,7 +103,9 @@ export class Audit {
    */
   begin(given: AuditedOperation): OpenOperation {
     const { required } = this.settings;
-    const operation = required ? this.twofold(given) : given;
+    const uid = required ? `${this.run}.${++this.operations}` : undefined;
+    const waits = !required && (given.bytesIn ?? 0) <= maxHeldMessage;
+    const operation = waits ? given : readNow(given, uid);
     const open: ListedOperation = {
       place: -1,
       end: (end) => {
@@ -140,12 +145,6 @@ export class Audit {
     if (this.includes(operation.operation)) this.writer.writeLater(() => operationLine(operation, end));
   }
 
-  /** An operation that gets two lines. */
-  private twofold(operation: AuditedOperation): AuditedOperation {
-    const details = operation.details?.();
-    return { ...operation, details: details && (() => details), uid: `${this.run}.${++this.operations}` };
-  }
-
   /** Writes all lines; operations that are still open are unfinished. Never rejects. */
   async close(): Promise<void> {
     for (const open of this.open.all)
@@ -154,6 +153,12 @@ export class Audit {
     await this.writer.close(this.chain && streamLine('audit.stop', {}));
     await this.checkpoints?.close(this.stored);
   }
+}
+
+/** The operation with details that are read already. @param uid joins two lines, which are read once for both */
+function readNow(operation: AuditedOperation, uid: string | undefined): AuditedOperation {
+  const details = operation.details?.();
+  return { ...operation, uid, details: details && (() => details) };
 }
 
 function readKey(file: string): Buffer {

@@ -38,8 +38,8 @@ const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 1_500 };
 const maxBacklog = 8_388_608;
 
 /**
- * Lines that are made together. One alone would find little of the code for lines in the caches of the processor, since
- * the code for a request has taken their place.
+ * Lines that the writer makes together. The code for requests pushes the code for lines out of the processor's caches,
+ * so a line by itself costs three times as much.
  */
 const together = 32;
 

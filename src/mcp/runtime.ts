@@ -70,8 +70,10 @@ export interface McpView {
   readonly failedStarts: readonly FailedStart[];
 }
 
-/** The use of a target by a session, for the caller that the session begins or goes on with. */
-/** The caller itself would keep its whole request alive, for as long as the connection. */
+/**
+ * The use of a target by a session, for the caller that the session begins or goes on with. The connection keeps only
+ * two functions of the caller, which would keep its whole request alive.
+ */
 const useOf = ({ name }: McpTarget, session: Session, { reach, environment }: CallerWays): TargetUse => ({
   session,
   log: session.log.child({ target: name }),

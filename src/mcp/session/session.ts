@@ -278,7 +278,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
     const isReached = reach === undefined || reach === this.reached;
     // Another function would keep its whole request alive.
     this.reached = reachesAlike === true ? reach : undefined;
-    // Most requests change nothing, and a look at each of many connections is one at memory that no cache holds.
+    // Most requests change nothing. A look at ten connections then costs more than the rest of this method.
     if (!isReached || environment !== undefined || this.hasUnjudged)
       for (const target of this.targets.values()) {
         if (!isReached && target.use !== undefined) this.reachFor(target, reach);

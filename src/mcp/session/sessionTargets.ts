@@ -28,7 +28,7 @@ export class SessionTargets {
   private readonly holder: TaskHolder;
   private readonly tasks: TaskRegistry;
   private readonly connections = new Map<string, TargetConnection>();
-  /** One table, since a call asks for all facts about its target, and no cache holds the tables of many sessions. */
+  /** A call reads all facts about its target here. The tables of many sessions fit into no cache, so each has one. */
   private readonly rows = new Map<string, TargetRow>();
 
   /** @param tasks of the process */

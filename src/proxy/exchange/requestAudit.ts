@@ -17,9 +17,6 @@ import type {
 import { parseTraceparent } from '../../telemetry/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
-/** Bytes of a message that may wait for its line. A longer one is read at once, so that lines hold little memory. */
-const maxHeldMessage = 4_096;
-
 /** Records the operations of a request to an MCP backend. */
 export class ExchangeAudit implements RequestAudit {
   private readonly exchange: LiveExchange;
@@ -50,7 +47,7 @@ export class ExchangeAudit implements RequestAudit {
         time: Date.now(),
         operation,
         rpcId: id,
-        details: details && this.detailsOf(details, bytes),
+        details: details && detailsOf(details, audit),
         bytesIn: bytes,
         traceId: traceIdOf(exchange),
       }),
@@ -62,23 +59,20 @@ export class ExchangeAudit implements RequestAudit {
       },
     };
   }
-
-  private detailsOf(read: () => OperationDetails, bytes: number): () => AuditedDetails {
-    const { audit } = this;
-    const details = (): AuditedDetails => {
-      const { item, arguments: given, traceparent } = read();
-      return {
-        kind: item?.kind,
-        name: item?.name,
-        arguments: given === undefined ? undefined : audit.argumentsOf?.(given),
-        traceId: traceparent === undefined ? undefined : parseTraceparent(traceparent)?.traceId,
-      };
-    };
-    if (bytes <= maxHeldMessage) return details;
-    const found = details();
-    return () => found;
-  }
 }
+
+/** The details as lines show them. */
+const detailsOf =
+  (read: () => OperationDetails, { argumentsOf }: Audit) =>
+  (): AuditedDetails => {
+    const { item, arguments: given, traceparent } = read();
+    return {
+      kind: item?.kind,
+      name: item?.name,
+      arguments: given === undefined ? undefined : argumentsOf?.(given),
+      traceId: traceparent === undefined ? undefined : parseTraceparent(traceparent)?.traceId,
+    };
+  };
 
 /** Records a request to an MCP route that ended with an error before it was an operation. */
 export function recordRefusal(exchange: LiveExchange, audit: Audit): void {
