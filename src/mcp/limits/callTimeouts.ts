@@ -1,4 +1,5 @@
 import { maxDurationMs } from '../../model/index.ts';
+import { SmallMap } from '../smallMap.ts';
 
 interface CallTimeout {
   /** When the call is given up, by `performance.now()`. */
@@ -23,7 +24,7 @@ export interface CallLimit {
  * timer.
  */
 export class CallTimeouts {
-  private readonly clocks = new Map<number, CallTimeout>();
+  private readonly clocks = new SmallMap<number, CallTimeout>();
   private readonly mostMs: () => number;
   private readonly late: (wireId: number, limit: CallLimit) => void;
   private timer: NodeJS.Timeout | undefined;
@@ -111,7 +112,7 @@ export class CallTimeouts {
   private look(): void {
     const now = performance.now();
     let next = Infinity;
-    for (const [wireId, clock] of [...this.clocks]) {
+    for (const [wireId, clock] of this.clocks.entries()) {
       if (clock.at > now) next = Math.min(next, clock.at);
       else if (this.clocks.delete(wireId))
         this.late(wireId, clock.at === clock.lastAt ? this.most(clock.limit) : clock.limit);

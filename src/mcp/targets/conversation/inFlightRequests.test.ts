@@ -9,7 +9,7 @@ import type { PinnedSession } from './pinnedSession.ts';
 class Noted implements InFlightRequest {
   readonly wireId: number;
   readonly session: PinnedSession;
-  readonly backlog: number;
+  backlog: number;
   readonly told: string[] = [];
   private readonly all: InFlightRequests;
 
@@ -43,15 +43,11 @@ test('a call is carried by the request that took it up last, and is not forgotte
   assert.equal(requests.calls, 0);
 });
 
-test('requests without a call count with their backlog, and as no call', () => {
+test('requests without a call are no calls', () => {
   const requests = new InFlightRequests();
   const [one, other] = [sessionOf('a'), sessionOf('b')];
-  const made = [
-    new Noted(requests, 0, one, 10),
-    new Noted(requests, 0, other, 20),
-    new Noted(requests, 3, one, 5),
-  ];
-  assert.deepEqual([requests.backlog, requests.calls, requests.of(0)], [35, 1, undefined]);
+  const made = [0, 0, 3].map((wireId, at) => new Noted(requests, wireId, at === 1 ? other : one));
+  assert.deepEqual([requests.calls, requests.of(0)], [1, undefined]);
   assert.deepEqual(requests.in(one), [made[0], made[2]]);
 });
 
@@ -66,4 +62,19 @@ test('everything under way is told, also where requests end while they are told'
     assert.deepEqual(told, ['pause', 'resume', 'tick 7', ...(index === 1 ? [] : ['abandon'])]);
   requests.abandon();
   assert.deepEqual(requests.in(made[0]!.session), []);
+});
+
+test('a server is behind while it leaves more than 8 MiB untaken, in however many requests, of calls or not', () => {
+  const requests = new InFlightRequests();
+  const session = sessionOf('a');
+  const made = [1, 2, 0].map((wireId) => new Noted(requests, wireId, session, 3 * 1_048_576));
+  assert.equal(requests.isBehind, true);
+  assert.equal(requests.isBehind, true, 'it still is');
+  requests.remove(made[1]!);
+  assert.equal(requests.isBehind, false, 'it has answered one');
+  made[0]!.backlog = 0;
+  new Noted(requests, 3, session, 3 * 1_048_576);
+  assert.equal(requests.isBehind, false, 'it has taken one');
+  new Noted(requests, 4, session, 3 * 1_048_576);
+  assert.equal(requests.isBehind, true, 'requests that came later count');
 });

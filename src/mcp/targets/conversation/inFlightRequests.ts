@@ -1,16 +1,18 @@
+import { SmallMap } from '../../smallMap.ts';
+import { Backlog } from './backlog.ts';
 import type { InFlightRequest } from './inFlightRequest.ts';
 import type { PinnedSession } from './pinnedSession.ts';
 
 /** The requests of a connection that are in flight, and the call that each request carries. */
 export class InFlightRequests {
-  private readonly all = new Set<InFlightRequest>();
-  private readonly byCall = new Map<number, InFlightRequest>();
+  /** Each with the id of its call on the wire; 0 for none. */
+  private readonly all = new SmallMap<InFlightRequest, number>();
+  private readonly byCall = new SmallMap<number, InFlightRequest>();
+  private readonly backlog = new Backlog();
 
-  /** Bytes that the server has not taken. */
-  get backlog(): number {
-    let sum = 0;
-    for (const request of this.all) sum += request.backlog;
-    return sum;
+  /** Does the server leave too many bytes untaken? */
+  get isBehind(): boolean {
+    return this.backlog.isTooLong(() => this.all.keys());
   }
 
   /** Calls that are carried. */
@@ -19,7 +21,8 @@ export class InFlightRequests {
   }
 
   add(request: InFlightRequest): void {
-    this.all.add(request);
+    this.all.set(request, request.wireId);
+    this.backlog.add(request);
     if (request.wireId !== 0) this.byCall.set(request.wireId, request);
   }
 
@@ -36,23 +39,23 @@ export class InFlightRequests {
 
   /** The requests that were made for a session. */
   in(session: PinnedSession): readonly InFlightRequest[] {
-    return [...this.all].filter((request) => request.session === session);
+    return this.all.keys().filter((request) => request.session === session);
   }
 
   pause(): void {
-    for (const request of this.all) request.pause();
+    for (const request of this.all.keys()) request.pause();
   }
 
   resume(): void {
-    for (const request of this.all) request.resume();
+    for (const request of this.all.keys()) request.resume();
   }
 
   tick(now: number): void {
-    for (const request of [...this.all]) request.tick(now);
+    for (const request of this.all.keys()) request.tick(now);
   }
 
   /** @param but is left alone */
   abandon(but?: InFlightRequest): void {
-    for (const request of [...this.all]) if (request !== but) request.abandon();
+    for (const request of this.all.keys()) if (request !== but) request.abandon();
   }
 }

@@ -2,6 +2,7 @@ import { GatewayError } from '../../../errors.ts';
 import type { HeaderLine } from '../../../http/index.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { Era } from '../../messages/eras.ts';
+import { SmallMap } from '../../smallMap.ts';
 import type { Waiter } from '../kind/target.ts';
 
 /** A request that waits for the server to be restarted. */
@@ -30,13 +31,13 @@ export interface IdSequence {
 
 /** The calls of one connection: those its server was asked, and those that wait for the next server. */
 export class PendingCalls {
-  private readonly sent = new Map<number, Waiter>();
+  private readonly sent = new SmallMap<number, Waiter>();
   /** Calls that were given up: a server may answer them all the same. */
   private readonly unanswered = new Set<number>();
   private delayed: Delayed[] = [];
   private delayedSince = 0;
   /** The actions to run once the request with this id on the wire succeeds. */
-  private readonly notes = new Map<number, () => void>();
+  private readonly notes = new SmallMap<number, () => void>();
   private readonly ids: IdSequence;
 
   /** @param before ids up to this one are not used */
@@ -92,7 +93,7 @@ export class PendingCalls {
   }
 
   *all(): Iterable<[number, Waiter]> {
-    yield* this.sent;
+    yield* this.sent.entries();
     for (const { wireId, waiter } of this.delayed) yield [wireId, waiter];
   }
 
@@ -120,7 +121,7 @@ export class PendingCalls {
   /** The only call that was sent, by its id on the wire. */
   get sole(): number | undefined {
     let sole: number | undefined;
-    for (const [wireId, { standing }] of this.sent) {
+    for (const [wireId, { standing }] of this.sent.entries()) {
       if (standing === true) continue;
       if (sole !== undefined) return undefined;
       sole = wireId;
@@ -141,7 +142,7 @@ export class PendingCalls {
 
   /** Gives up one call whose client has left; answers its id on the wire. */
   dropAbandoned(): number | undefined {
-    for (const [wireId, waiter] of this.sent) {
+    for (const [wireId, waiter] of this.sent.entries()) {
       if (waiter.abandoned !== true) continue;
       this.forget(wireId);
       waiter.failed(new GatewayError('mcp_cancelled', { message: 'the client left' }));
@@ -161,7 +162,7 @@ export class PendingCalls {
   /** Fails what the server was asked; what waits for the next one goes on waiting. */
   fail(error: GatewayError): void {
     this.unanswered.clear();
-    const waiters = [...this.sent.values()];
+    const waiters = this.sent.values();
     for (const wireId of this.sent.keys()) this.notes.delete(wireId);
     this.sent.clear();
     for (const waiter of waiters) waiter.failed(error);

@@ -56,8 +56,6 @@ export const remoteOptions = (
 const maxWaiting = 64;
 /** Notifications and responses on their way. */
 const maxNotes = 256;
-/** Bytes that the server may leave unread before calls to it are refused. */
-const maxBacklog = 8_388_608;
 
 /**
  * A session with a server over the network, whatever the form of its requests. A server that forgets the session is
@@ -282,7 +280,7 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
       return failed(`keeps failing: it ${this.reinitialization.lastError}; try again later`);
     if (this.transport.calling.size >= this.options.maxPending && !this.dropAbandoned())
       return failed('has too many calls waiting');
-    if (this.transport.inFlight.backlog > maxBacklog) return failed('does not read its messages');
+    if (this.transport.inFlight.isBehind) return failed('does not read its messages');
     if (!this.isOpen && this.transport.calling.delayedSize >= maxWaiting)
       return failed('begins its session again and has too many calls waiting');
     return undefined;

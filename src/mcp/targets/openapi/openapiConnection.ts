@@ -7,6 +7,8 @@ import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { readEnvelope, type Envelope, type RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { errorResponse, lateError, targetError } from '../../messages/rpcError.ts';
+import { SmallMap } from '../../smallMap.ts';
+import { Backlog } from '../conversation/backlog.ts';
 import { deliverResponse } from '../conversation/deliverResponse.ts';
 import { connectionError } from '../conversation/failures.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
@@ -34,9 +36,6 @@ export interface OpenApiOptions {
   readonly maxPending: number;
 }
 
-/** Bytes that the API may leave unread before calls to it are refused. */
-const maxBacklog = 8_388_608;
-
 const isOpenApi = (target: McpTarget | undefined): target is OpenApiTarget => target?.kind === 'openapi';
 
 /**
@@ -57,7 +56,8 @@ export class OpenApiConnection implements TargetConnection {
   private listed: string | undefined;
   private readonly waiting: PendingCalls;
   private readonly clocks: CallTimeouts;
-  private readonly underWay = new Map<number, ApiCall>();
+  private readonly underWay = new SmallMap<number, ApiCall>();
+  private readonly backlog = new Backlog();
   private readonly trouble: ThrottledLog;
   private paused = false;
 
@@ -170,7 +170,7 @@ export class OpenApiConnection implements TargetConnection {
   }
 
   tick(now: number): void {
-    for (const one of [...this.underWay.values()]) one.tick(now);
+    for (const one of this.underWay.values()) one.tick(now);
   }
 
   close(): Promise<void> {
@@ -261,6 +261,7 @@ export class OpenApiConnection implements TargetConnection {
     this.underWay.set(wireId, call);
     if (this.paused) call.pause();
     call.begin();
+    this.backlog.add(call);
   }
 
   private result(wireId: number, result: string): void {
@@ -316,9 +317,9 @@ export class OpenApiConnection implements TargetConnection {
     if (this.state === 'closed') return failed('has been stopped');
     if (this.waiting.size >= this.options.maxPending && !this.dropAbandoned())
       return failed('has too many calls waiting');
-    let backlog = 0;
-    for (const one of this.underWay.values()) backlog += one.backlog;
-    return backlog > maxBacklog ? failed('does not read its requests') : undefined;
+    return this.backlog.isTooLong(() => this.underWay.values())
+      ? failed('does not read its requests')
+      : undefined;
   }
 
   // The description
@@ -340,7 +341,7 @@ export class OpenApiConnection implements TargetConnection {
     if (this.state === 'closed') return;
     this.state = 'closed';
     this.description.release();
-    for (const wireId of [...this.underWay.keys()]) this.settled(wireId);
+    for (const wireId of this.underWay.keys()) this.settled(wireId);
     this.clocks.clear();
     this.waiting.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
   }

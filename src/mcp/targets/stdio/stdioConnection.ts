@@ -8,6 +8,7 @@ import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { lateError, targetError } from '../../messages/rpcError.ts';
 import type { ConnectionOptions, Tenant as SessionActivity } from '../kind/targetRuntime.ts';
 import type { CanSeeResource, TargetConnection, TargetState, TargetView, Waiter } from '../kind/target.ts';
+import { maxBacklog } from '../conversation/backlog.ts';
 import { Backoff } from '../conversation/backoff.ts';
 import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
@@ -40,8 +41,6 @@ export interface StdioOptions extends ConnectionOptions {
 const maxPending = 1_024;
 /** Messages that wait for a restart. */
 const maxWaiting = 64;
-/** Bytes that a child may leave unread on its stdin before calls to it are refused. */
-const maxBacklog = 8_388_608;
 /** The time for a child to leave when a session ends, in milliseconds. */
 const stopGraceMs = 3_000;
 
