@@ -37,6 +37,7 @@ import { ExpressionErrors } from './stats/expressionErrors.ts';
 import { RawStats } from './stats/rawStats.ts';
 import { RouteStats, type WireStats } from './stats/stats.ts';
 import { StatsByRoute } from './stats/tcpStats.ts';
+import { keepObjectsYoung } from './load/youngObjects.ts';
 import { UnreadResponses, type UnreadStream } from './load/unreadResponses.ts';
 import { acceptsConnections, UdpPlane } from './ports/udpPlane.ts';
 import type { Datagrams } from './ports/udpPort.ts';
@@ -171,6 +172,7 @@ export class DataPlane {
   private closed = false;
 
   constructor(options: DataPlaneOptions) {
+    keepObjectsYoung();
     this.options = options;
     this.expressionErrors = new ExpressionErrors(options.log, options.metrics);
     const { tracing, logExport } = options;
