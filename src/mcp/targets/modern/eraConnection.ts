@@ -4,6 +4,7 @@ import type { ChildEnvironment, Reach } from '../../contract.ts';
 import type { Era } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { targetError } from '../../messages/rpcError.ts';
+import { StandIn } from '../kind/standIn.ts';
 import type { TargetConnection, TargetListener, TargetPlace, Waiter } from '../kind/target.ts';
 import type { TakenUp, TargetSession, TargetUse } from '../kind/targetRuntime.ts';
 import { isCarried } from './clientFacts.ts';
@@ -196,13 +197,13 @@ export class EraConnection extends OuterConnection {
       );
       this.timer = setTimeout(() => settled({ error }), probeMs).unref();
     }
-    current.open(initialize, {
-      get abandoned() {
-        return waiter.abandoned === true;
-      },
-      answered: (response) => settled({ response }),
-      failed: (error) => settled({ error }),
-    });
+    current.open(
+      initialize,
+      new StandIn(waiter, {
+        answered: (response) => settled({ response }),
+        failed: (error) => settled({ error }),
+      }),
+    );
   }
 
   private fallBack(initialize: Outgoing, waiter: Waiter, era: Era, opening: Opening): void {

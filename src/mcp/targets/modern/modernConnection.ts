@@ -16,6 +16,7 @@ import type {
   TargetView,
   Waiter,
 } from '../kind/target.ts';
+import { StandIn } from '../kind/standIn.ts';
 import type { TargetSession } from '../kind/targetRuntime.ts';
 import { Bridge } from './bridge.ts';
 import { carried, clientFacts, metaOf, readCarried } from './clientFacts.ts';
@@ -113,26 +114,25 @@ export class ModernConnection extends OuterConnection {
 
   open(out: Outgoing, waiter: Waiter): void {
     this.bridge.client = clientFacts(out.envelope, this.bridges);
-    this.discover({
-      get abandoned() {
-        return waiter.abandoned === true;
-      },
-      answered: (response) => {
-        const found = response.isError ? undefined : readDiscovery(response);
-        if (response.isError) waiter.answered(response);
-        else if (found === undefined) {
-          void this.close(0);
-          waiter.failed(new NotModernError(this.name));
-        } else {
-          this.local.hasLogging = found.hasLogging;
-          this.subscriptions.begin(found);
-          const initialized = initializeResponse(found, out.envelope, this.name, this.bridges);
-          this.version = versionIn(initialized);
-          waiter.answered(initialized);
-        }
-      },
-      failed: (error) => waiter.failed(error),
-    });
+    this.discover(
+      new StandIn(waiter, {
+        answered: (response) => {
+          const found = response.isError ? undefined : readDiscovery(response);
+          if (response.isError) waiter.answered(response);
+          else if (found === undefined) {
+            void this.close(0);
+            waiter.failed(new NotModernError(this.name));
+          } else {
+            this.local.hasLogging = found.hasLogging;
+            this.subscriptions.begin(found);
+            const initialized = initializeResponse(found, out.envelope, this.name, this.bridges);
+            this.version = versionIn(initialized);
+            waiter.answered(initialized);
+          }
+        },
+        failed: (error) => waiter.failed(error),
+      }),
+    );
   }
 
   /**

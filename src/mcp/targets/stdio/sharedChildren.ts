@@ -63,7 +63,7 @@ export class SharedChildren {
     const holder = `shared program of ${target.name}`;
     return new SharedConnection(this.childOf(target, use, { holder }), (connection) => ({
       // It ends with its request.
-      idle: false,
+      isIdle: () => false,
       onMessage: (message) => session.onMessage(connection, message),
       onDown: () => session.onDown(connection),
     }));

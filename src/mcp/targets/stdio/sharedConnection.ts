@@ -17,7 +17,7 @@ const lasting: ReadonlySet<string> = new Set([
 
 /** The session that uses the child, as its connection sees it. */
 export interface SharedUser {
-  readonly idle: boolean;
+  isIdle(): boolean;
   onMessage(message: Envelope, origin?: 'aside'): void;
   onDown(): void;
   onUp?(): void;
@@ -50,7 +50,7 @@ export class SharedConnection implements TargetConnection, ChildUser {
   }
 
   get idle(): boolean {
-    return this.user.idle;
+    return this.user.isIdle();
   }
 
   call(out: Outgoing, waiter: Waiter): number {

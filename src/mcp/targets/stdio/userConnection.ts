@@ -53,9 +53,7 @@ export class UserConnection implements TargetConnection {
   private connect(): SharedConnection {
     const { session, childFor } = this.start;
     return new SharedConnection(childFor(this.environment), () => ({
-      get idle() {
-        return session.idle;
-      },
+      isIdle: () => session.idle,
       onMessage: (message, origin) => session.onMessage(this, message, origin),
       onDown: () => session.onDown(this),
       onUp: () => session.onUp?.(this),
