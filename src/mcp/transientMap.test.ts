@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { SmallMap } from './smallMap.ts';
+import { TransientMap } from './transientMap.ts';
 
 const step = fc.oneof(
   fc.record({ act: fc.constant('set' as const), key: fc.integer({ min: 0, max: 3 }), value: fc.nat() }),
@@ -9,41 +11,72 @@ const step = fc.oneof(
   fc.record({ act: fc.constant('clear' as const) }),
 );
 
-test('a small map answers as a Map does, whatever is set and deleted in whatever order', () => {
+test('the map answers as a Map does, whatever is set and deleted in whatever order', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-      const small = new SmallMap<number, number>();
+      const map = new TransientMap<number, number>();
       const model = new Map<number, number>();
       for (const one of steps) {
         if (one.act === 'set') {
-          small.set(one.key, one.value);
+          map.set(one.key, one.value);
           model.set(one.key, one.value);
-        } else if (one.act === 'delete') assert.equal(small.delete(one.key), model.delete(one.key));
+        } else if (one.act === 'delete') assert.equal(map.delete(one.key), model.delete(one.key));
         else {
-          small.clear();
+          map.clear();
           model.clear();
         }
-        assert.equal(small.size, model.size);
-        assert.deepEqual(small.entries(), [...model]);
-        assert.deepEqual(small.keys(), [...model.keys()]);
-        assert.deepEqual(small.values(), [...model.values()]);
+        assert.equal(map.size, model.size);
+        assert.deepEqual(map.entries(), [...model]);
+        assert.deepEqual(map.keys(), [...model.keys()]);
+        assert.deepEqual(map.values(), [...model.values()]);
         for (const key of [0, 1, 2, 3]) {
-          assert.equal(small.has(key), model.has(key));
-          assert.equal(small.get(key), model.get(key));
+          assert.equal(map.has(key), model.has(key));
+          assert.equal(map.get(key), model.get(key));
         }
       }
     }),
   );
 });
 
+test('many entries that come and go are the same as in a Map', () => {
+  const map = new TransientMap<number, number>();
+  const model = new Map<number, number>();
+  for (let key = 0; key < 10_000; key++) {
+    map.set(key, -key);
+    model.set(key, -key);
+    // One in a hundred stays.
+    if (key % 100 !== 0) assert.equal(map.delete(key - 5), model.delete(key - 5));
+  }
+  assert.deepEqual(map.entries(), [...model]);
+});
+
 test('entries can be deleted while somebody goes through them', () => {
-  const small = new SmallMap<number, string>();
-  for (const key of [1, 2, 3]) small.set(key, String(key));
+  const map = new TransientMap<number, string>();
+  for (const key of [1, 2, 3]) map.set(key, String(key));
   const seen: string[] = [];
-  for (const [key, value] of small.entries()) {
-    small.clear();
+  for (const [key, value] of map.entries()) {
+    map.clear();
     seen.push(`${key} ${value}`);
   }
   assert.deepEqual(seen, ['1 1', '2 2', '3 3']);
-  assert.equal(small.size, 0);
+  assert.equal(map.size, 0);
+});
+
+test('entries that are gone do not stay in memory until the next full collection', () => {
+  const inUse = (): number =>
+    getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!.space_used_size;
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  setFlagsFromString('--no-expose-gc');
+  const map = new TransientMap<number, object>();
+  for (let key = 1; key <= 8; key++) map.set(key, {});
+  // The table of the entries is an old one from here on.
+  collect();
+  const before = inUse();
+  for (let key = 9; key < 600_000; key++) {
+    map.set(key, Array.from({ length: 16 }, () => key));
+    map.delete(key - 8);
+  }
+  // With a plain Map they are more than sixty megabytes.
+  assert.ok(inUse() - before < 20_000_000, `${inUse() - before} bytes`);
 });

@@ -1,14 +1,19 @@
+/** A map with more entries moves into a new table after so many deletions. */
+const deletionsOfTable = 1_024;
+
 /**
- * A map that mostly has one entry or none, such as the calls under way of one session. A `Map` makes a new table each
- * time it becomes empty, and the old table points to the new one: a dead table that has grown old keeps all later ones
- * in memory until the next full collection. Entries come in the order of `set`.
+ * A map whose entries come and go, and which often has one or none: calls under way, sessions of one request. The table of
+ * a `Map` with such entries wears out and is replaced, and the old table points to the new one. A dead table that has
+ * grown old would keep all later tables in memory, with what stood in them, until the next full collection. So a first
+ * entry needs no table here, and many entries move into another `Map` now and then. They come in the order of `set`.
  */
-export class SmallMap<K extends number | object, V> {
+export class TransientMap<K extends number | string | object, V> {
   /** The first entry; no key while there is none. */
   private key: K | undefined;
   private value: V | undefined;
   /** The entries that came while there was one. */
   private others: Map<K, V> | undefined;
+  private deletions = 0;
 
   get size(): number {
     return (this.key === undefined ? 0 : 1) + (this.others?.size ?? 0);
@@ -36,8 +41,13 @@ export class SmallMap<K extends number | object, V> {
       this.value = undefined;
       return true;
     }
-    if (this.others?.delete(key) !== true) return false;
-    if (this.others.size === 0) this.others = undefined;
+    const { others } = this;
+    if (others?.delete(key) !== true) return false;
+    if (others.size === 0) this.others = undefined;
+    else if (++this.deletions > deletionsOfTable + others.size) {
+      this.deletions = 0;
+      this.others = new Map(others);
+    }
     return true;
   }
 

@@ -1,5 +1,5 @@
 import { maxDurationMs } from '../../model/index.ts';
-import { SmallMap } from '../smallMap.ts';
+import { TransientMap } from '../transientMap.ts';
 
 interface CallTimeout {
   /** When the call is given up, by `performance.now()`. */
@@ -24,7 +24,7 @@ export interface CallLimit {
  * timer.
  */
 export class CallTimeouts {
-  private readonly clocks = new SmallMap<number, CallTimeout>();
+  private readonly clocks = new TransientMap<number, CallTimeout>();
   private readonly mostMs: () => number;
   private readonly late: (wireId: number, limit: CallLimit) => void;
   private timer: NodeJS.Timeout | undefined;

@@ -20,6 +20,7 @@ import type { OtherGateways } from './otherGateways.ts';
 import type { TargetConnection, TargetPlace } from '../targets/kind/target.ts';
 import type { TakenUp } from '../targets/kind/targetRuntime.ts';
 import { TaskRegistry } from './taskRegistry.ts';
+import { TransientMap } from '../transientMap.ts';
 import type { ResumptionOutcome } from './mcpMetrics.ts';
 
 export interface SessionsOptions {
@@ -58,9 +59,9 @@ const endGraceMs = 3_000;
 /** The live sessions: found by id, owner and backend; counted; ended when nobody uses them. */
 export class Sessions {
   private readonly options: SessionsOptions;
-  private readonly live = new Map<string, Session>();
+  private readonly live = new TransientMap<string, Session>();
   /** Sessions whose targets are still on their way out. */
-  private readonly ending = new Set<Promise<void>>();
+  private readonly ending = new TransientMap<Promise<void>, true>();
   private readonly ended = new EndedSessions();
   private readonly detached = new DetachedSessions();
   private readonly tasks: TaskRegistry;
@@ -268,7 +269,7 @@ export class Sessions {
    * @returns false where no live session has the label
    */
   async endLabelled(label: string): Promise<boolean> {
-    const found = [...this.live.values()].filter((session) => session.label === label);
+    const found = this.live.values().filter((session) => session.label === label);
     await Promise.all(found.map((session) => this.endSession(session, endGraceMs)));
     return found.length > 0;
   }
@@ -283,7 +284,7 @@ export class Sessions {
   retire(liveKeys: ReadonlySet<string>): void {
     this.detached.retire(liveKeys);
     for (const session of [...this.resumption]) if (!liveKeys.has(session.backendKey)) session.leave();
-    for (const session of [...this.live.values()])
+    for (const session of this.live.values())
       if (!liveKeys.has(session.backendKey)) void this.end(session, endGraceMs);
   }
 
@@ -303,7 +304,7 @@ export class Sessions {
     const now = this.options.now();
     this.detached.tick(now);
     this.shared?.tick();
-    for (const session of [...this.live.values()]) {
+    for (const session of this.live.values()) {
       session.tick(clock);
       if (now - session.lastUsedAt < this.options.ttlMs) continue;
       if (session.attached) session.touch();
@@ -330,16 +331,16 @@ export class Sessions {
     this.closing = true;
     for (const session of [...this.resumption]) session.leave();
     const mayOutlive = this.options.mayOutlive();
-    for (const session of [...this.live.values()]) {
+    for (const session of this.live.values()) {
       if (session.shared && mayOutlive) session.leave();
       else void this.end(session, graceMs);
     }
-    await Promise.all([...this.ending, mayOutlive ? undefined : this.detached.endAll()]);
+    await Promise.all([...this.ending.keys(), mayOutlive ? undefined : this.detached.endAll()]);
   }
 
   private end(session: Session, graceMs: number): Promise<void> {
     const ending = session.end(graceMs);
-    this.ending.add(ending);
+    this.ending.set(ending, true);
     void ending.then(() => this.ending.delete(ending));
     return ending;
   }

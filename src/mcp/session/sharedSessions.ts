@@ -5,12 +5,13 @@ import type { EndedSessions } from './endedSessions.ts';
 import type { OtherGateways } from './otherGateways.ts';
 import type { Session } from './session.ts';
 import type { SessionSeal } from './sessionId.ts';
+import type { TransientMap } from '../transientMap.ts';
 
 export interface SharedSessionsOptions {
   readonly others: OtherGateways;
   readonly seal: SessionSeal;
   /** The live sessions of this process, by their ids. */
-  readonly live: ReadonlyMap<string, Session>;
+  readonly live: Pick<TransientMap<string, Session>, 'get' | 'values'>;
   readonly ended: EndedSessions;
   readonly detached: DetachedSessions;
 }
@@ -70,7 +71,7 @@ export class SharedSessions {
   private async lookUp(connection: number): Promise<void> {
     const { others, live } = this.options;
     this.lookedUpBy = connection;
-    const ids = [...live.values()].flatMap(({ continuable, id }) => (continuable ? [id] : []));
+    const ids = live.values().flatMap(({ continuable, id }) => (continuable ? [id] : []));
     try {
       for (const id of await others.endedAmong(ids)) {
         const session = live.get(id);

@@ -1,4 +1,4 @@
-import { SmallMap } from '../../smallMap.ts';
+import { TransientMap } from '../../transientMap.ts';
 import { Backlog } from './backlog.ts';
 import type { InFlightRequest } from './inFlightRequest.ts';
 import type { PinnedSession } from './pinnedSession.ts';
@@ -6,8 +6,8 @@ import type { PinnedSession } from './pinnedSession.ts';
 /** The requests of a connection that are in flight, and the call that each request carries. */
 export class InFlightRequests {
   /** Each with the id of its call on the wire; 0 for none. */
-  private readonly all = new SmallMap<InFlightRequest, number>();
-  private readonly byCall = new SmallMap<number, InFlightRequest>();
+  private readonly all = new TransientMap<InFlightRequest, number>();
+  private readonly byCall = new TransientMap<number, InFlightRequest>();
   private readonly backlog = new Backlog();
 
   /** Does the server leave too many bytes untaken? */

@@ -2,7 +2,7 @@ import { GatewayError } from '../../../errors.ts';
 import type { HeaderLine } from '../../../http/index.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { Era } from '../../messages/eras.ts';
-import { SmallMap } from '../../smallMap.ts';
+import { TransientMap } from '../../transientMap.ts';
 import type { Waiter } from '../kind/target.ts';
 
 /** A request that waits for the server to be restarted. */
@@ -31,13 +31,13 @@ export interface IdSequence {
 
 /** The calls of one connection: those its server was asked, and those that wait for the next server. */
 export class PendingCalls {
-  private readonly sent = new SmallMap<number, Waiter>();
+  private readonly sent = new TransientMap<number, Waiter>();
   /** Calls that were given up: a server may answer them all the same. */
   private readonly unanswered = new Set<number>();
   private delayed: Delayed[] = [];
   private delayedSince = 0;
   /** The actions to run once the request with this id on the wire succeeds. */
-  private readonly notes = new SmallMap<number, () => void>();
+  private readonly notes = new TransientMap<number, () => void>();
   private readonly ids: IdSequence;
 
   /** @param before ids up to this one are not used */

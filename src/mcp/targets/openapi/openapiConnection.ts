@@ -7,7 +7,7 @@ import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { readEnvelope, type Envelope, type RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { errorResponse, lateError, targetError } from '../../messages/rpcError.ts';
-import { SmallMap } from '../../smallMap.ts';
+import { TransientMap } from '../../transientMap.ts';
 import { Backlog } from '../conversation/backlog.ts';
 import { deliverResponse } from '../conversation/deliverResponse.ts';
 import { connectionError } from '../conversation/failures.ts';
@@ -56,7 +56,7 @@ export class OpenApiConnection implements TargetConnection {
   private listed: string | undefined;
   private readonly waiting: PendingCalls;
   private readonly clocks: CallTimeouts;
-  private readonly underWay = new SmallMap<number, ApiCall>();
+  private readonly underWay = new TransientMap<number, ApiCall>();
   private readonly backlog = new Backlog();
   private readonly trouble: ThrottledLog;
   private paused = false;

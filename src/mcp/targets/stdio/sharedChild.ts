@@ -5,6 +5,7 @@ import { gatewayAsClient } from '../../messages/gatewayAsClient.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { errorResponse } from '../../messages/rpcError.ts';
 import { supportedVersions } from '../../messages/versions.ts';
+import { TransientMap } from '../../transientMap.ts';
 import type { TargetConnection, TargetListener, Waiter } from '../kind/target.ts';
 import type { Tenant } from '../kind/targetRuntime.ts';
 
@@ -67,7 +68,7 @@ export class SharedChild implements TargetListener, Tenant {
   lastUsedAt: number;
   readonly connection: TargetConnection;
   private readonly start: SharedChildStart;
-  private readonly users = new Set<ChildUser>();
+  private readonly users = new TransientMap<ChildUser, true>();
   /** The answer to the first request. */
   private answer: Envelope | undefined;
   /** The waiters for that answer. */
@@ -101,7 +102,7 @@ export class SharedChild implements TargetListener, Tenant {
   }
 
   get idle(): boolean {
-    for (const { idle } of this.users) if (!idle) return false;
+    for (const { idle } of this.users.keys()) if (!idle) return false;
     return true;
   }
 
@@ -127,7 +128,7 @@ export class SharedChild implements TargetListener, Tenant {
   }
 
   enter(user: ChildUser): void {
-    this.users.add(user);
+    this.users.set(user, true);
     clearTimeout(this.timer);
   }
 
@@ -191,7 +192,7 @@ export class SharedChild implements TargetListener, Tenant {
     if (message.kind === 'request') this.refuse(message);
     else if (message.method === 'notifications/progress') this.userOf(message)?.heard(message);
     else if (this.start.ofOnePrincipal && listNews.test(message.method))
-      for (const user of this.users) user.heardAside(message);
+      for (const user of this.users.keys()) user.heardAside(message);
   }
 
   /** The user whose call a message about progress is about. */
@@ -199,7 +200,7 @@ export class SharedChild implements TargetListener, Tenant {
     const place = memberOf(text, body, 'progressToken');
     if (typeof place !== 'object') return undefined;
     const wireId = Number(text.slice(place.start, place.end));
-    for (const user of this.users) if (user.pending(wireId) !== undefined) return user;
+    for (const user of this.users.keys()) if (user.pending(wireId) !== undefined) return user;
     return undefined;
   }
 
@@ -216,11 +217,11 @@ export class SharedChild implements TargetListener, Tenant {
   }
 
   onDown(): void {
-    for (const user of this.users) user.down();
+    for (const user of this.users.keys()) user.down();
   }
 
   onUp(): void {
-    for (const user of this.users) user.up();
+    for (const user of this.users.keys()) user.up();
   }
 
   onGone(): void {
