@@ -2,6 +2,7 @@ import { startIssuer } from '../../test/support/issuer.ts';
 import type { BenchArguments } from '../arguments.ts';
 import { has } from '../tools.ts';
 import { candidates, type McpCandidate } from './candidates.ts';
+import { isCompared } from './comparisons.ts';
 import { serverCommand, type McpSetting, type RunningGateway } from './gateways.ts';
 import type { LoadOrders } from './load.ts';
 import { measure, type McpSample } from './measure.ts';
@@ -13,7 +14,10 @@ export interface McpCell {
 
 const warmSeconds = 2;
 
-/** Every gateway once in each round. */
+/**
+ * Every row once in each round. Two processes of one program differ by up to 15 % for as long as they live, so a row that
+ * is compared with another one has a gateway of its own in each round.
+ */
 export async function benchMcp(
   args: BenchArguments,
   directory: string,
@@ -24,18 +28,22 @@ export async function benchMcp(
   stack.defer(() => issuer.close());
   const setting = { directory, issuer, token: await benchToken(issuer), gatewayCore: cores[0] };
 
-  const cells: { candidate: McpCandidate; sample: Sampler; samples: McpSample[] }[] = [];
+  const cells: { candidate: McpCandidate; samplers: Sampler[]; samples: McpSample[] }[] = [];
   for (const candidate of candidates) {
     if (args.proxies?.includes(candidate.name) === false) continue;
     if (candidate.needs !== undefined && !has(candidate.needs)) continue;
     const apart = candidate.apart === true ? cores[1] : cores[0];
-    const sample = await startCandidate(candidate, { ...setting, serverCore: apart }, cores[1], stack);
-    cells.push({ candidate, sample, samples: [] });
-    if (candidate.start !== undefined) await sample(warmSeconds);
+    const samplers: Sampler[] = [];
+    for (let count = isCompared(candidate.name) ? args.rounds : 1; count > 0; count--) {
+      const sample = await startCandidate(candidate, { ...setting, serverCore: apart }, cores[1], stack);
+      samplers.push(sample);
+      if (candidate.start !== undefined) await sample(warmSeconds);
+    }
+    cells.push({ candidate, samplers, samples: [] });
   }
   for (let round = 1; round <= args.rounds; round++) {
-    for (const { candidate, sample, samples } of cells) {
-      const taken = await sample(args.seconds);
+    for (const { candidate, samplers, samples } of cells) {
+      const taken = await samplers[round % samplers.length]!(args.seconds);
       samples.push(taken);
       console.log(
         `mcp ${round}/${args.rounds} ${candidate.name.padEnd(28)}` +
