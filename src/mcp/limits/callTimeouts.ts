@@ -1,5 +1,5 @@
 import { maxDurationMs } from '../../model/index.ts';
-import { TransientMap } from '../transientMap.ts';
+import { TransientMap } from './transientMap.ts';
 
 interface CallTimeout {
   /** When the call is given up, by `performance.now()`. */

@@ -20,7 +20,7 @@ import type { OtherGateways } from './otherGateways.ts';
 import type { TargetConnection, TargetPlace } from '../targets/kind/target.ts';
 import type { TakenUp } from '../targets/kind/targetRuntime.ts';
 import { TaskRegistry } from './taskRegistry.ts';
-import { TransientMap } from '../transientMap.ts';
+import { TransientMap } from '../limits/transientMap.ts';
 import type { ResumptionOutcome } from './mcpMetrics.ts';
 
 export interface SessionsOptions {

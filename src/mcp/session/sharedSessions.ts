@@ -5,7 +5,7 @@ import type { EndedSessions } from './endedSessions.ts';
 import type { OtherGateways } from './otherGateways.ts';
 import type { Session } from './session.ts';
 import type { SessionSeal } from './sessionId.ts';
-import type { TransientMap } from '../transientMap.ts';
+import type { TransientMap } from '../limits/transientMap.ts';
 
 export interface SharedSessionsOptions {
   readonly others: OtherGateways;

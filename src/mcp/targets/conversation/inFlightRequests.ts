@@ -1,4 +1,4 @@
-import { TransientMap } from '../../transientMap.ts';
+import { TransientMap } from '../../limits/transientMap.ts';
 import { Backlog } from './backlog.ts';
 import type { InFlightRequest } from './inFlightRequest.ts';
 import type { PinnedSession } from './pinnedSession.ts';

@@ -2,7 +2,7 @@ import { GatewayError } from '../../../errors.ts';
 import type { HeaderLine } from '../../../http/index.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { Era } from '../../messages/eras.ts';
-import { TransientMap } from '../../transientMap.ts';
+import { TransientMap } from '../../limits/transientMap.ts';
 import type { Waiter } from '../kind/target.ts';
 
 /** A request that waits for the server to be restarted. */

@@ -7,7 +7,7 @@ import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { readEnvelope, type Envelope, type RpcId } from '../../json/envelope.ts';
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { errorResponse, lateError, targetError } from '../../messages/rpcError.ts';
-import { TransientMap } from '../../transientMap.ts';
+import { TransientMap } from '../../limits/transientMap.ts';
 import { Backlog } from '../conversation/backlog.ts';
 import { deliverResponse } from '../conversation/deliverResponse.ts';
 import { connectionError } from '../conversation/failures.ts';

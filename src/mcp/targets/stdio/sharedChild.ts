@@ -5,7 +5,7 @@ import { gatewayAsClient } from '../../messages/gatewayAsClient.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { errorResponse } from '../../messages/rpcError.ts';
 import { supportedVersions } from '../../messages/versions.ts';
-import { TransientMap } from '../../transientMap.ts';
+import { TransientMap } from '../../limits/transientMap.ts';
 import type { TargetConnection, TargetListener, Waiter } from '../kind/target.ts';
 import type { Tenant } from '../kind/targetRuntime.ts';
 

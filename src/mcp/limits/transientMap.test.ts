@@ -74,7 +74,10 @@ test('entries that are gone do not stay in memory until the next full collection
   collect();
   const before = inUse();
   for (let key = 9; key < 600_000; key++) {
-    map.set(key, Array.from({ length: 16 }, () => key));
+    map.set(
+      key,
+      Array.from({ length: 16 }, () => key),
+    );
     map.delete(key - 8);
   }
   // With a plain Map they are more than sixty megabytes.
