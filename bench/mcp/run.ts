@@ -12,7 +12,8 @@ export interface McpCell {
   readonly samples: readonly McpSample[];
 }
 
-const warmSeconds = 2;
+/** The runtime compiles a path of the program anew while it learns about it, for the first seconds of its use. */
+const warmSeconds = 6;
 
 /**
  * Every row once in each round. Two processes of one program differ by up to 15 % for as long as they live, so a row that
