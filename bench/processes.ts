@@ -16,7 +16,10 @@ export interface Pinned {
 // A run that is broken off leaves nothing behind.
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
-  for (const child of running) child.kill('SIGTERM');
+  for (const child of running) {
+    child.kill('SIGTERM');
+    child.kill('SIGCONT');
+  }
 });
 for (const [signal, number] of [
   ['SIGINT', 2],

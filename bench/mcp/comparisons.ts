@@ -21,7 +21,12 @@ const share = (name: string, limit: number, row: string, base: string): Comparis
 export const peerComparisons: readonly Comparison[] = [
   share('stdio: CPU of a call / supergateway as it comes', 0.15, 'portcullis', 'supergateway'),
   share('stdio: CPU of a call / mcp-proxy, which has one server for all', 0.2, 'portcullis', 'mcp-proxy'),
-  share('stdio: CPU of a call / mcp-proxy, one server for all in both', 0.2, 'portcullis-shared', 'mcp-proxy'),
+  share(
+    'stdio: CPU of a call / mcp-proxy, one server for all in both',
+    0.2,
+    'portcullis-shared',
+    'mcp-proxy',
+  ),
 ];
 
 export const ownComparisons: readonly Comparison[] = [

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { startIssuer } from '../../test/support/issuer.ts';
 import type { BenchArguments } from '../arguments.ts';
+import { processTree } from '../processes.ts';
 import { has } from '../tools.ts';
 import { candidates, type McpCandidate } from './candidates.ts';
 import { isCompared } from './comparisons.ts';
@@ -14,6 +16,8 @@ export interface McpCell {
 
 /** The runtime compiles a path of the program anew while it learns about it, for the first seconds of its use. */
 const warmSeconds = 6;
+/** The time for a gateway to close the connections that were idle for too long while it slept. */
+const wakeMs = 1_000;
 
 /**
  * Every row once in each round. Two processes of one program differ by up to 15 % for as long as they live, so a row that
@@ -36,9 +40,17 @@ export async function benchMcp(
     const apart = candidate.apart === true ? cores[1] : cores[0];
     const samplers: Sampler[] = [];
     for (let count = isCompared(candidate.name) ? args.rounds : 1; count > 0; count--) {
-      const sample = await startCandidate(candidate, { ...setting, serverCore: apart }, cores[1], stack);
+      let running: RunningGateway | undefined;
+      const always = await startCandidate(
+        candidate,
+        { ...setting, serverCore: apart },
+        cores[1],
+        stack,
+        (started) => (running = started),
+      );
+      const sample = running === undefined ? always : asleepBetween(running, always, stack);
       samplers.push(sample);
-      if (candidate.start !== undefined) await sample(warmSeconds);
+      if (running !== undefined) await sample(warmSeconds);
     }
     cells.push({ candidate, samplers, samples: [] });
   }
@@ -55,6 +67,28 @@ export async function benchMcp(
     }
   }
   return cells;
+}
+
+/**
+ * Has a gateway sleep between its samples. Idle processes wake up now and then, and dozens of them do so on the core and
+ * in the caches of the one that is measured.
+ */
+function asleepBetween(running: RunningGateway, sample: Sampler, stack: AsyncDisposableStack): Sampler {
+  const signal = (name: 'SIGSTOP' | 'SIGCONT'): void => {
+    for (const { pid: root } of [running.program, ...running.beside])
+      for (const { pid } of processTree(root)) process.kill(pid, name);
+  };
+  signal('SIGSTOP');
+  stack.defer(() => signal('SIGCONT'));
+  return async (seconds, onLoad) => {
+    signal('SIGCONT');
+    await delay(wakeMs);
+    try {
+      return await sample(seconds, onLoad);
+    } finally {
+      signal('SIGSTOP');
+    }
+  };
 }
 
 /** A token that every rule of the benchmark accepts. */
