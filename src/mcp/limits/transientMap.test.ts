@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
+import { collect, oldBytes } from '../../oldObjects.testing.ts';
 import { TransientMap } from './transientMap.ts';
 
 const step = fc.oneof(
@@ -63,16 +62,11 @@ test('entries can be deleted while somebody goes through them', () => {
 });
 
 test('entries that are gone do not stay in memory until the next full collection', () => {
-  const inUse = (): number =>
-    getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!.space_used_size;
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  setFlagsFromString('--no-expose-gc');
   const map = new TransientMap<number, object>();
   for (let key = 1; key <= 8; key++) map.set(key, {});
   // The table of the entries is an old one from here on.
   collect();
-  const before = inUse();
+  const before = oldBytes();
   for (let key = 9; key < 600_000; key++) {
     map.set(
       key,
@@ -81,5 +75,5 @@ test('entries that are gone do not stay in memory until the next full collection
     map.delete(key - 8);
   }
   // With a plain Map they are more than sixty megabytes.
-  assert.ok(inUse() - before < 20_000_000, `${inUse() - before} bytes`);
+  assert.ok(oldBytes() - before < 20_000_000, `${oldBytes() - before} bytes`);
 });

@@ -1,18 +1,14 @@
 /** A session keeps little of its client's messages, however much the client sends. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { startHarness, type Harness } from '../harness.testing.ts';
 import { cut, memberOf, type Envelope } from '../json/envelope.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { readPost } from '../serve/readPost.ts';
 import { SessionReplay } from '../targets/conversation/sessionReplay.ts';
+import { collect } from '../../oldObjects.testing.ts';
 import { until } from '../../until.testing.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 /** Bytes in use, garbage left out. */
 function used(): number {
