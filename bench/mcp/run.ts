@@ -76,7 +76,13 @@ export async function benchMcp(
 function asleepBetween(running: RunningGateway, sample: Sampler, stack: AsyncDisposableStack): Sampler {
   const signal = (name: 'SIGSTOP' | 'SIGCONT'): void => {
     for (const { pid: root } of [running.program, ...running.beside])
-      for (const { pid } of processTree(root)) process.kill(pid, name);
+      for (const { pid } of processTree(root))
+        try {
+          process.kill(pid, name);
+        } catch (error) {
+          // The child of a session that has ended is gone meanwhile.
+          if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+        }
   };
   signal('SIGSTOP');
   stack.defer(() => signal('SIGCONT'));
