@@ -16,10 +16,7 @@ export interface Pinned {
 // A run that is broken off leaves nothing behind.
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
-  for (const child of running) {
-    child.kill('SIGTERM');
-    child.kill('SIGCONT');
-  }
+  for (const child of running) child.kill('SIGTERM');
 });
 for (const [signal, number] of [
   ['SIGINT', 2],

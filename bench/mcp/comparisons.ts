@@ -56,7 +56,3 @@ export const ownComparisons: readonly Comparison[] = [
     'portcullis-http-modern',
   ),
 ];
-
-/** Is the row in a comparison? */
-export const isCompared = (name: string): boolean =>
-  [...peerComparisons, ...ownComparisons].some(({ row, base }) => row === name || base === name);

@@ -1,10 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { startIssuer } from '../../test/support/issuer.ts';
 import type { BenchArguments } from '../arguments.ts';
-import { processTree } from '../processes.ts';
 import { has } from '../tools.ts';
 import { candidates, type McpCandidate } from './candidates.ts';
-import { isCompared } from './comparisons.ts';
 import { serverCommand, type McpSetting, type RunningGateway } from './gateways.ts';
 import type { LoadOrders } from './load.ts';
 import { measure, type McpSample } from './measure.ts';
@@ -16,13 +13,8 @@ export interface McpCell {
 
 /** The runtime compiles a path of the program anew while it learns about it, for the first seconds of its use. */
 const warmSeconds = 6;
-/** The time for a gateway to close the connections that were idle for too long while it slept. */
-const wakeMs = 1_000;
 
-/**
- * Every row once in each round. Two processes of one program differ by up to 15 % for as long as they live, so a row that
- * is compared with another one has a gateway of its own in each round.
- */
+/** Every gateway once in each round. */
 export async function benchMcp(
   args: BenchArguments,
   directory: string,
@@ -33,30 +25,18 @@ export async function benchMcp(
   stack.defer(() => issuer.close());
   const setting = { directory, issuer, token: await benchToken(issuer), gatewayCore: cores[0] };
 
-  const cells: { candidate: McpCandidate; samplers: Sampler[]; samples: McpSample[] }[] = [];
+  const cells: { candidate: McpCandidate; sample: Sampler; samples: McpSample[] }[] = [];
   for (const candidate of candidates) {
     if (args.proxies?.includes(candidate.name) === false) continue;
     if (candidate.needs !== undefined && !has(candidate.needs)) continue;
     const apart = candidate.apart === true ? cores[1] : cores[0];
-    const samplers: Sampler[] = [];
-    for (let count = isCompared(candidate.name) ? args.rounds : 1; count > 0; count--) {
-      let running: RunningGateway | undefined;
-      const always = await startCandidate(
-        candidate,
-        { ...setting, serverCore: apart },
-        cores[1],
-        stack,
-        (started) => (running = started),
-      );
-      const sample = running === undefined ? always : asleepBetween(running, always, stack);
-      samplers.push(sample);
-      if (running !== undefined) await sample(warmSeconds);
-    }
-    cells.push({ candidate, samplers, samples: [] });
+    const sample = await startCandidate(candidate, { ...setting, serverCore: apart }, cores[1], stack);
+    cells.push({ candidate, sample, samples: [] });
+    if (candidate.start !== undefined) await sample(warmSeconds);
   }
   for (let round = 1; round <= args.rounds; round++) {
-    for (const { candidate, samplers, samples } of cells) {
-      const taken = await samplers[round % samplers.length]!(args.seconds);
+    for (const { candidate, sample, samples } of cells) {
+      const taken = await sample(args.seconds);
       samples.push(taken);
       console.log(
         `mcp ${round}/${args.rounds} ${candidate.name.padEnd(28)}` +
@@ -67,34 +47,6 @@ export async function benchMcp(
     }
   }
   return cells;
-}
-
-/**
- * Has a gateway sleep between its samples. Idle processes wake up now and then, and dozens of them do so on the core and
- * in the caches of the one that is measured.
- */
-function asleepBetween(running: RunningGateway, sample: Sampler, stack: AsyncDisposableStack): Sampler {
-  const signal = (name: 'SIGSTOP' | 'SIGCONT'): void => {
-    for (const { pid: root } of [running.program, ...running.beside])
-      for (const { pid } of processTree(root))
-        try {
-          process.kill(pid, name);
-        } catch (error) {
-          // The child of a session that has ended is gone meanwhile.
-          if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-        }
-  };
-  signal('SIGSTOP');
-  stack.defer(() => signal('SIGCONT'));
-  return async (seconds, onLoad) => {
-    signal('SIGCONT');
-    await delay(wakeMs);
-    try {
-      return await sample(seconds, onLoad);
-    } finally {
-      signal('SIGSTOP');
-    }
-  };
 }
 
 /** A token that every rule of the benchmark accepts. */
