@@ -61,7 +61,8 @@ export class OwnRequest implements ExchangeHandler, Waiter {
   /** Bytes of the request that the server has not taken. */
   get backlog(): number {
     if (this.over) return 0;
-    return this.upstream?.socket.writableLength ?? this.start.body?.length ?? 0;
+    const { head, body } = this.start;
+    return this.upstream?.socket.writableLength ?? head.length + (body?.length ?? 0);
   }
 
   pause(): void {

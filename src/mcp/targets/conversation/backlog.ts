@@ -8,16 +8,20 @@ export const maxBacklog = 8_388_608;
 export class Backlog {
   private atMost = 0;
 
-  /** A request is about to be sent, or was sent just now. */
+  /** A request is about to be sent. It may be sent a second time, where its connection dies. */
   add({ backlog }: { readonly backlog: number }): void {
-    this.atMost += backlog;
+    this.atMost += 2 * backlog;
   }
 
   /** @param underWay the requests that the server has not answered */
   isTooLong(underWay: () => Iterable<{ readonly backlog: number }>): boolean {
     if (this.atMost <= maxBacklog) return false;
     this.atMost = 0;
-    for (const request of underWay()) this.add(request);
-    return this.atMost > maxBacklog;
+    let sum = 0;
+    for (const request of underWay()) {
+      this.add(request);
+      sum += request.backlog;
+    }
+    return sum > maxBacklog;
   }
 }

@@ -5,8 +5,7 @@ import type { PinnedSession } from './pinnedSession.ts';
 
 /** The requests of a connection that are in flight, and the call that each request carries. */
 export class InFlightRequests {
-  /** Each with the id of its call on the wire; 0 for none. */
-  private readonly all = new TransientMap<InFlightRequest, number>();
+  private readonly all = new TransientMap<InFlightRequest, true>();
   private readonly byCall = new TransientMap<number, InFlightRequest>();
   private readonly backlog = new Backlog();
 
@@ -21,7 +20,7 @@ export class InFlightRequests {
   }
 
   add(request: InFlightRequest): void {
-    this.all.set(request, request.wireId);
+    this.all.set(request, true);
     this.backlog.add(request);
     if (request.wireId !== 0) this.byCall.set(request.wireId, request);
   }

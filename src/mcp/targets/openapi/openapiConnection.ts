@@ -8,7 +8,7 @@ import { readEnvelope, type Envelope, type RpcId } from '../../json/envelope.ts'
 import { renderOutgoing, type Outgoing } from '../../messages/outgoing.ts';
 import { errorResponse, lateError, targetError } from '../../messages/rpcError.ts';
 import { TransientMap } from '../../limits/transientMap.ts';
-import { Backlog } from '../conversation/backlog.ts';
+import { maxBacklog } from '../conversation/backlog.ts';
 import { deliverResponse } from '../conversation/deliverResponse.ts';
 import { connectionError } from '../conversation/failures.ts';
 import { PendingCalls } from '../conversation/pendingCalls.ts';
@@ -57,7 +57,6 @@ export class OpenApiConnection implements TargetConnection {
   private readonly waiting: PendingCalls;
   private readonly clocks: CallTimeouts;
   private readonly underWay = new TransientMap<number, ApiCall>();
-  private readonly backlog = new Backlog();
   private readonly trouble: ThrottledLog;
   private paused = false;
 
@@ -261,7 +260,6 @@ export class OpenApiConnection implements TargetConnection {
     this.underWay.set(wireId, call);
     if (this.paused) call.pause();
     call.begin();
-    this.backlog.add(call);
   }
 
   private result(wireId: number, result: string): void {
@@ -317,9 +315,9 @@ export class OpenApiConnection implements TargetConnection {
     if (this.state === 'closed') return failed('has been stopped');
     if (this.waiting.size >= this.options.maxPending && !this.dropAbandoned())
       return failed('has too many calls waiting');
-    return this.backlog.isTooLong(() => this.underWay.values())
-      ? failed('does not read its requests')
-      : undefined;
+    let backlog = 0;
+    for (const one of this.underWay.values()) backlog += one.backlog;
+    return backlog > maxBacklog ? failed('does not read its requests') : undefined;
   }
 
   // The description
