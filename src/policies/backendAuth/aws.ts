@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { RequestSigner } from '../../http/index.ts';
 import type { PolicyTools } from '../policy.ts';
 import { environmentKeys, explicitKeys } from './awsKeys.ts';
 import { regionOfProfile, sharedFiles } from './awsProfile.ts';
@@ -22,7 +23,7 @@ export function awsSender(settings: AwsSettings, tools: PolicyTools): Sender {
     send(exchange) {
       for (const name of signatureFields) exchange.requestHeaders.remove(name);
       const use = (keys: AwsKeys): void => {
-        exchange.signer = signerOf(keys, scope, now);
+        exchange.signer = new AwsSigner(keys, scope, now);
       };
       const keys = keysFor(exchange);
       return keys instanceof Promise ? keys.then(use) : use(keys);
@@ -41,12 +42,26 @@ function environmentRegion(): string {
   return region;
 }
 
-const signerOf = (keys: AwsKeys, scope: SigningScope, now: () => number) => ({
-  needsBody: signsBody(scope),
+/** Signs one request. */
+class AwsSigner implements RequestSigner {
+  readonly needsBody: boolean;
+  private readonly keys: AwsKeys;
+  private readonly scope: SigningScope;
+  private readonly now: () => number;
+
+  constructor(keys: AwsKeys, scope: SigningScope, now: () => number) {
+    this.needsBody = signsBody(scope);
+    this.keys = keys;
+    this.scope = scope;
+    this.now = now;
+  }
+
   get digest(): string {
-    return createHash('sha256')
-      .update(`${keys.accessKeyId} ${keys.sessionToken ?? ''}`)
-      .digest('base64');
-  },
-  sign: (head: string, body: Buffer): string => signHead(head, body, keys, scope, now()),
-});
+    const { accessKeyId, sessionToken = '' } = this.keys;
+    return createHash('sha256').update(`${accessKeyId} ${sessionToken}`).digest('base64');
+  }
+
+  sign(head: string, body: Buffer): string {
+    return signHead(head, body, this.keys, this.scope, this.now());
+  }
+}

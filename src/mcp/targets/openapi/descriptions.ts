@@ -19,6 +19,29 @@ const maxIdle = 16;
 /** The address for logs and metrics: a query may hold a key. */
 const nameOf = ({ url }: UrlSource): string => url.split('?')[0] ?? url;
 
+/** The tools of a URL, as they are at the time of the question. */
+class RemoteUse implements DescriptionUse {
+  private readonly description: RemoteDescription;
+  readonly release: () => void;
+
+  constructor(description: RemoteDescription, release: () => void) {
+    this.description = description;
+    this.release = release;
+  }
+
+  get tools(): ApiTools | undefined {
+    return this.description.tools;
+  }
+
+  get problem(): string | undefined {
+    return this.description.problem;
+  }
+
+  get ready(): Promise<void> {
+    return this.description.ready;
+  }
+}
+
 /** The descriptions of one process: sessions with the same source share one. */
 export class Descriptions {
   private readonly remote = new Map<string, RemoteDescription>();
@@ -51,21 +74,10 @@ export class Descriptions {
     this.remote.delete(key);
     this.remote.set(key, found);
     const release = found.use(changed);
-    return {
-      get tools() {
-        return found.tools;
-      },
-      get problem() {
-        return found.problem;
-      },
-      get ready() {
-        return found.ready;
-      },
-      release: () => {
-        release();
-        this.trim();
-      },
-    };
+    return new RemoteUse(found, () => {
+      release();
+      this.trim();
+    });
   }
 
   close(): void {
