@@ -1,5 +1,4 @@
 import { few, many } from '../mcp/candidates.ts';
-import { ownComparisons, peerComparisons, type Comparison } from '../mcp/comparisons.ts';
 import type { McpCell } from '../mcp/run.ts';
 import type { SessionsCell } from '../mcp/sessions.ts';
 import { heading, line, of, ratio, show } from './cells.ts';
@@ -41,15 +40,10 @@ const sessionKilobytes = ({ base, rounds, sessions }: SessionsCell) =>
   (Math.max(...rounds.map(({ open }) => open)) - base) * (1024 / sessions);
 
 function mcpTargets({ mcp, sessions }: McpFigures): Target[] {
-  const together = ({ name, limit, row, base, as }: Comparison): Target => ({
+  const share = (name: string, limit: number, row: string, base: string): Target => ({
     name,
     limit,
-    measured: compared(
-      mcp,
-      [row, base],
-      as === 'share' ? (one, other) => one / other : (one, other) => one - other,
-    ),
-    ...(as === 'more' && { digits: 1, unit: ' us' }),
+    measured: compared(mcp, [row, base], (one, other) => one / other),
   });
   const time = (name: string, limit: number, row: string): Target => ({
     name,
@@ -60,11 +54,42 @@ function mcpTargets({ mcp, sessions }: McpFigures): Target[] {
   });
   const [single] = sessions;
   return [
-    ...peerComparisons.map(together),
+    share('stdio: CPU of a call / supergateway as it comes', 0.15, 'portcullis', 'supergateway'),
+    share('stdio: CPU of a call / mcp-proxy, which has one server for all', 0.2, 'portcullis', 'mcp-proxy'),
+    share(
+      'stdio: CPU of a call / mcp-proxy, one server for all in both',
+      0.2,
+      'portcullis-shared',
+      'mcp-proxy',
+    ),
     time(`HTTP: CPU of a call, ${few} sessions`, 90, 'portcullis-http'),
     time(`HTTP: CPU of a call, ${many} sessions`, 90, 'portcullis-http-many'),
     time('HTTP: CPU of a call, modern era', 90, 'portcullis-http-modern'),
-    ...ownComparisons.map(together),
+    {
+      name: 'HTTP: CPU of a call with an audit stream with a chain, beyond one without',
+      limit: 10,
+      measured: compared(mcp, ['portcullis-http-audited', 'portcullis-http'], (one, other) => one - other),
+      digits: 1,
+      unit: ' us',
+    },
+    share(
+      `CPU of a call to one of ten targets / to the only one, ${few} sessions`,
+      1.15,
+      'portcullis-federation',
+      'portcullis-http',
+    ),
+    share(
+      `CPU of a call to one of ten targets / to the only one, ${many} sessions`,
+      1.15,
+      'portcullis-federation-many',
+      'portcullis-http-many',
+    ),
+    share(
+      'CPU of a call to one of ten targets / to the only one, modern era',
+      1.15,
+      'portcullis-federation-modern',
+      'portcullis-http-modern',
+    ),
     time('CPU of `tools/list` of 300 unchanged tools under a rule', 300, 'portcullis-list'),
     time('the same, modern era', 300, 'portcullis-list-modern'),
     {
