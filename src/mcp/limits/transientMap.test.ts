@@ -43,7 +43,7 @@ test('many entries that come and go are the same as in a Map', () => {
   for (let key = 0; key < 10_000; key++) {
     map.set(key, -key);
     model.set(key, -key);
-    // One in a hundred stays.
+    // The map keeps one entry of a hundred.
     if (key % 100 !== 0) assert.equal(map.delete(key - 5), model.delete(key - 5));
   }
   assert.deepEqual(map.entries(), [...model]);

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { GatewayError } from '../../errors.ts';
 import type { McpItem } from '../../mcp/contract.ts';
 import { authorization } from '../authorization/index.ts';
+import { collect } from '../../oldObjects.testing.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import { mcpAuthorization } from '../mcpAuthorization/index.ts';
 import type { Identity, Policy } from '../policy.ts';
@@ -177,8 +176,6 @@ function seen(rules: unknown[], items: McpItem[], claims: Record<string, unknown
 test('answers about names of any length are right, and long names are not kept in memory', async () => {
   const steps = prepared(mcpAuthorization, { rules: ['mcp.tool.name.endsWith("yes")'] });
   const exchange = new FakeExchange({ identity: who({}) });
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   collect();
   const start = process.memoryUsage().heapUsed;
   for (let i = 0; i < 50; i += 1) {

@@ -7,13 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { ServerTls } from '../../model/index.ts';
 import { policySchemas } from '../../policies/index.ts';
 import { certificate } from '../certificates.testing.ts';
 import { TestPlane, type LocalHandler, type ModelInShort, type RouteInShort } from '../dataPlane.testing.ts';
 import { freePorts } from '../ports.testing.ts';
+import { collect } from '../../oldObjects.testing.ts';
 import { until } from '../../until.testing.ts';
 import { get, ok, RawBackend, RawClient } from '../wire.testing.ts';
 
@@ -22,9 +21,6 @@ const KiB = 1_024;
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-reloads-'));
 after(() => rmSync(folder, { recursive: true }));
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 const { cert, key } = certificate({ names: ['127.0.0.1'] });
 const certFile = join(folder, 'cert.pem');
