@@ -1,3 +1,5 @@
+import type { ClientEra } from '../mcp/messages.ts';
+
 /** The ways on which large results are measured. */
 
 export interface LargeCase {
@@ -10,6 +12,7 @@ export interface LargeCase {
   readonly idLast: boolean;
   /** The client takes event streams only. */
   readonly events?: true;
+  readonly era?: ClientEra;
 }
 
 const large = { tool: 'large', text: 'plain', idLast: false } as const;
@@ -26,6 +29,7 @@ export const cases: readonly LargeCase[] = [
     events: true,
   },
   { ...large, name: 'stdio-ruled', title: 'stdio, a rule that filters nothing', path: '/ruled' },
+  { ...large, name: 'stdio-modern', title: 'stdio, a modern client', path: '/stdio', era: 'modern' },
   { ...large, name: 'http', title: 'HTTP, JSON, `id` first', path: '/json' },
   { ...large, name: 'http-last', title: 'HTTP, JSON, `id` last', path: '/json', idLast: true },
   { ...large, name: 'http-events', title: 'HTTP, event stream', path: '/sse' },
@@ -37,6 +41,7 @@ export const cases: readonly LargeCase[] = [
     text: 'records',
     idLast: true,
   },
+  { ...large, name: 'http-modern', title: 'HTTP, JSON, a modern client', path: '/json', era: 'modern' },
   {
     ...large,
     name: 'federated',

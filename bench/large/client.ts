@@ -1,31 +1,38 @@
 import { Agent, request, type IncomingMessage } from 'node:http';
-import { initialize, initialized } from '../mcp/messages.ts';
+import { initialize, initialized, modernVersion, requestOf, type ClientEra } from '../mcp/messages.ts';
+import type { LargeCase } from './cases.ts';
 
-/** An MCP session that counts the bytes of answers and keeps none. */
+/** An MCP client that counts the bytes of answers and keeps none. */
 export class LargeClient {
   private readonly agent = new Agent({ keepAlive: true });
   private readonly url: URL;
   private readonly accept: string;
+  private readonly era: ClientEra;
   private session: string | undefined;
   private id = 0;
 
-  constructor(url: URL, events = false) {
+  constructor(url: URL, { events, era = 'legacy' }: Pick<LargeCase, 'events' | 'era'> = {}) {
     this.url = url;
-    this.accept = events ? 'text/event-stream' : 'application/json, text/event-stream';
+    this.accept = events === true ? 'text/event-stream' : 'application/json, text/event-stream';
+    this.era = era;
   }
 
+  /** Modern clients open no session. */
   async open(): Promise<void> {
-    await this.post(initialize);
-    await this.post(initialized);
+    if (this.era === 'modern') return;
+    await this.post(JSON.stringify(initialize));
+    await this.post(JSON.stringify(initialized));
   }
 
   /** @returns the bytes of the answer */
   async call(tool: string, args: object = {}): Promise<number> {
-    return await this.post({
-      jsonrpc: '2.0',
-      id: ++this.id,
-      method: 'tools/call',
-      params: { name: tool, arguments: args },
+    const method = 'tools/call';
+    const body = requestOf(++this.id, method, { name: tool, arguments: args }, this.era);
+    if (this.era === 'legacy') return await this.post(body);
+    return await this.post(body, {
+      'mcp-protocol-version': modernVersion,
+      'mcp-method': method,
+      'mcp-name': tool,
     });
   }
 
@@ -33,8 +40,7 @@ export class LargeClient {
     this.agent.destroy();
   }
 
-  private async post(message: object): Promise<number> {
-    const body = JSON.stringify(message);
+  private async post(body: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const sent = request(
         this.url,
@@ -45,6 +51,7 @@ export class LargeClient {
             'content-type': 'application/json',
             'content-length': Buffer.byteLength(body),
             accept: this.accept,
+            ...headers,
             ...(this.session !== undefined && {
               'mcp-session-id': this.session,
               'mcp-protocol-version': initialize.params.protocolVersion,

@@ -17,7 +17,7 @@ export interface Order {
 const { port, way, sessions } = workerData as Download;
 const clients = Array.from(
   { length: sessions },
-  () => new LargeClient(new URL(`http://127.0.0.1:${port}${way.path}`), way.events),
+  () => new LargeClient(new URL(`http://127.0.0.1:${port}${way.path}`), way),
 );
 for (const client of clients) await client.open();
 

@@ -80,7 +80,8 @@ export class RawClient {
   sessionId: string | undefined;
   private readonly url: URL;
   private readonly extra: HeaderMap;
-  private nextId = 1;
+  /** The id of the last request that had none of its own. */
+  lastId = 0;
 
   constructor(url: URL, headers: HeaderMap = {}) {
     this.url = url;
@@ -138,7 +139,7 @@ export class RawClient {
     return response.status;
   }
 
-  request(method: string, params?: object, id: string | number = this.nextId++): object {
+  request(method: string, params?: object, id: string | number = ++this.lastId): object {
     return { jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) };
   }
 

@@ -22,6 +22,21 @@ export class RawModernClient {
     return this.raw.request(method, { ...params, _meta });
   }
 
+  /** The id of the last request. */
+  get lastId(): number {
+    return this.raw.lastId;
+  }
+
+  /** A POST whose answer is read by the caller. */
+  fetch(
+    method: string,
+    params: object = {},
+    headers: HeaderMap = {},
+    signal?: AbortSignal,
+  ): Promise<Response> {
+    return this.raw.fetch(this.request(method, params), { ...headersOf(method, params), ...headers }, signal);
+  }
+
   post(method: string, params: object = {}): Promise<Answered> {
     return this.raw.post(this.request(method, params), headersOf(method, params));
   }

@@ -32,7 +32,7 @@ export function filteredMember(view: ResponseFilter, name: string, value: string
 }
 
 /** Applies views of members in turn; only one of the views is about elements. */
-const inTurn = (views: readonly MemberView[]): MemberView => ({
+export const inTurn = (views: readonly MemberView[]): MemberView => ({
   watched: new Set(views.flatMap(({ watched }) => [...watched])),
   elements: views.find(({ elements }) => elements !== undefined)?.elements,
   filterMember: (name, value) => {

@@ -14,6 +14,7 @@ function read(
   size: number,
   watched: readonly string[] = [],
   lists: readonly string[] = [],
+  added?: ResponseParts['addedMembers'],
 ): Read {
   const passed: Buffer[] = [];
   const members: string[] = [];
@@ -33,6 +34,7 @@ function read(
     },
     bytes: (piece) => void passed.push(Buffer.from(piece)),
     member: (name, value) => note(name, value, name === 'id' ? '77' : value),
+    ...(added && { addedMembers: added }),
   };
   const scan = new ResponseScan(parts);
   const bytes = Buffer.from(text);
@@ -93,6 +95,21 @@ test('elements of a list are held one by one, unless a large one may pass', () =
   }
   const bad = read('{"id":1,"jsonrpc":"2.0","result":{"content":["bad"]}}', 9, [], ['content']);
   assert.match(bad.flaw ?? '', /"content" that cannot be used/);
+});
+
+test('members are added before the end of the result, and of nothing else', () => {
+  for (const [result, expected] of [
+    ['{"a":{"b":{}}}', '{"a":{"b":{}},"new":1}'],
+    ['{ }', '{ "new":1}'],
+    ['{"known":1,"a":[{}] }', '{"known":"held","a":[{}] }'],
+  ] as const)
+    for (const size of sizes) {
+      const before = '{"other":{"c":{}},"jsonrpc":"2.0","id":1,"result":';
+      const added = (seen: ReadonlySet<string>): string => (seen.has('known') ? '' : '"new":1');
+      const { flaw, text } = read(`${before}${result},"last":{}}`, size, ['known'], [], added);
+      assert.equal(flaw, undefined);
+      assert.equal(text, `${before.replace('"id":1', '"id":77')}${expected},"last":{}}`);
+    }
 });
 
 test('line breaks between tokens become spaces', () => {

@@ -44,6 +44,8 @@ export interface ResponseParts {
   bytes(piece: Buffer): void;
   /** `jsonrpc` or `id` of the message. @returns the text in the place of its value; undefined if it cannot be used */
   member(name: string, value: string): string | undefined;
+  /** The result ends. @param seen the watched members that it has. @returns members to add, as JSON text */
+  addedMembers?(seen: ReadonlySet<string>): string;
 }
 
 const EXPECT = {
@@ -335,11 +337,20 @@ export class ResponseScan {
       this.fail();
       return;
     }
+    if (this.depth === 2 && this.inResult) this.addMembers();
     this.depth--;
     this.at++;
     if (this.depth === 2) this.list = undefined;
     if (this.depth === 1) this.inResult = false;
     this.ended();
+  }
+
+  /** Adds members before the brace that ends the result. */
+  private addMembers(): void {
+    const added = this.parts.addedMembers?.(this.seen[1]) ?? '';
+    if (added === '') return;
+    this.passTo(this.at);
+    this.parts.bytes(Buffer.from(this.expect === EXPECT.keyOrClose ? added : `,${added}`));
   }
 
   /** A value begins. @returns false if none may stand here */

@@ -8,11 +8,12 @@ import { splice } from '../json/scan.ts';
 import type { Accepted } from '../messages/accept.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { CallAnswer, OperationNote } from '../session/callAnswer.ts';
+import type { ResponseParts } from '../session/largeAnswer.ts';
 import type { PostAudit } from '../session/postAudit.ts';
 import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
 import { createdTask, type TaskedCall } from './createdTask.ts';
-import { inputRequired, modernResponse, modernResult, type Question } from './modernResult.ts';
+import { inputRequired, modernChanges, modernResponse, modernResult, type Question } from './modernResult.ts';
 import type { Parked, ParkedCalls, ParkedRequest } from './parkedCalls.ts';
 import { lackingFor, missingCapability, type Lacking } from './missingCapability.ts';
 import { askingMethods, lastingParams } from './questions.ts';
@@ -79,6 +80,8 @@ export class ModernAnswer implements CallAnswer, Parked {
   /** Progress and log messages that came meanwhile, the newest ones, for the next round. */
   private held: Envelope[] = [];
   private isOver = false;
+  /** The client gets the response while it arrives. */
+  private isInParts = false;
   /** Capabilities that the client has not declared, and that questions of the server need. */
   private lacking: Lacking | undefined;
   private item: ItemName | undefined;
@@ -148,7 +151,7 @@ export class ModernAnswer implements CallAnswer, Parked {
   }
 
   get takesEvents(): boolean {
-    return !this.gone && askingMethods.has(this.method);
+    return !this.gone && !this.isInParts && askingMethods.has(this.method);
   }
 
   get takesProgress(): boolean {
@@ -253,30 +256,61 @@ export class ModernAnswer implements CallAnswer, Parked {
   }
 
   relay(response: Envelope): boolean {
-    const { isOver, post, lacking } = this;
-    const { tasked, isPrivate } = this.start;
-    if (response.isError || isOver || post === undefined || lacking !== undefined || tasked !== undefined)
-      return false;
-    const text = modernResult(response, this.method, this.idText, isPrivate);
+    const post = this.postOfResult;
+    if (response.isError || post === undefined) return false;
+    const text = modernResult(response, this.method, this.idText, this.start.isPrivate);
     if (text === undefined) return false;
-    this.isOver = true;
-    this.release();
+    this.over();
     this.start.onResponse(text);
     post.respond(text);
     return true;
   }
 
-  refuse(error: GatewayError): boolean {
-    if (this.isOver || this.post?.refuse(error, this.idText) !== true) return false;
+  respondInParts(kept: string): ResponseParts | undefined {
+    const { method, idText, postOfResult: post } = this;
+    const { isPrivate } = this.start;
+    const changes = modernChanges(method, idText, isPrivate);
+    const textOf = (refusal: string): string => modernResponse(refusal, method, idText, isPrivate).text;
+    const parts = changes && post?.respondInParts(textOf(kept));
+    if (changes === undefined || parts === undefined) return undefined;
+    this.isInParts = true;
+    return {
+      changes,
+      write: (bytes, release) => parts.write(bytes, release),
+      end: () => {
+        this.over();
+        parts.end();
+      },
+      breakOff: (refusal) => {
+        this.over();
+        parts.breakOff(textOf(refusal));
+      },
+    };
+  }
+
+  /** The answer to the POST that gets a result as the server sent it; undefined where more has to be done. */
+  private get postOfResult(): PostResponse | undefined {
+    return this.isOver || this.lacking !== undefined || this.start.tasked !== undefined
+      ? undefined
+      : this.post;
+  }
+
+  /** The response is on its way, and the request needs its session no more. */
+  private over(): void {
+    if (this.isOver) return;
     this.isOver = true;
     this.release();
+  }
+
+  refuse(error: GatewayError): boolean {
+    if (this.isOver || this.post?.refuse(error, this.idText) !== true) return false;
+    this.over();
     return true;
   }
 
   skip(refusal: string): void {
     if (this.isOver) return;
-    this.isOver = true;
-    this.release();
+    this.over();
     this.post?.skip(refusal);
   }
 
@@ -307,7 +341,8 @@ export class ModernAnswer implements CallAnswer, Parked {
     this.isAskingSoon = true;
     setTimeout(() => {
       this.isAskingSoon = false;
-      if (!this.gone && this.post !== undefined && this.asked.size > 0) this.askNow(this.post);
+      if (!this.gone && !this.isInParts && this.post !== undefined && this.asked.size > 0)
+        this.askNow(this.post);
     }, gatherMs);
   }
 

@@ -5,6 +5,7 @@ import { placeInError } from '../json/errorMember.ts';
 import { addition } from '../json/objectMembers.ts';
 import { methodMembers } from '../json/ownMessage.ts';
 import { splice, type Edit } from '../json/scan.ts';
+import type { ResultChanges } from '../session/largeAnswer.ts';
 import { modernErrors } from '../messages/eras.ts';
 import { KeptLists } from './keptLists.ts';
 
@@ -17,6 +18,13 @@ const cacheable: ReadonlySet<string> = new Set([
   'resources/read',
   'server/discover',
 ]);
+
+/** Members that results have, as JSON text, where a server does not write them. */
+const resultType = { name: 'resultType', value: '"complete"' };
+const cacheHints = [
+  { name: 'ttlMs', value: '0' },
+  { name: 'cacheScope', value: '"private"' },
+];
 
 /** The HTTP status of errors that concern the request itself; all others are answers (200). */
 const statuses: ReadonlyMap<number, number> = new Map([
@@ -75,8 +83,30 @@ export function modernResult(
   return splice(text, [id, ...resultEdits(response, method, isPrivate)]);
 }
 
+/**
+ * The same for a result that comes in parts.
+ * @returns undefined for a list, which must be whole
+ */
+export function modernChanges(method: string, idText: string, isPrivate: boolean): ResultChanges | undefined {
+  if (method.endsWith('/list')) return undefined;
+  const added = cacheable.has(method) ? [resultType, ...cacheHints] : [resultType];
+  return {
+    idText,
+    view: {
+      watched: new Set(added.map(({ name }) => name)),
+      filterMember: (name, value) =>
+        (isPrivate ? cacheHints.find((hint) => hint.name === name)?.value : undefined) ?? value,
+    },
+    addedMembers: (seen) =>
+      added
+        .filter(({ name }) => !seen.has(name))
+        .map(({ name, value }) => `"${name}":${value}`)
+        .join(','),
+  };
+}
+
 const lists = new KeptLists();
-const listMembers = ['resultType', 'inputRequests', 'ttlMs', 'cacheScope'];
+const listMembers = [resultType, ...cacheHints].map(({ name }) => name).concat('inputRequests');
 
 function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolean): Edit[] {
   if (body === undefined || text.charCodeAt(body.start) !== 0x7b) return [];
@@ -86,16 +116,14 @@ function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolea
   const result = isCacheable ? withMembers(text, body, listMembers) : body;
   const added: string[] = [];
   const edits: Edit[] = [];
-  const put = (name: string, value: string, replaces: boolean): void => {
+  const put = ({ name, value }: typeof resultType, replaces: boolean): void => {
     const place = memberOf(text, result, name);
     if (place === undefined) added.push(`"${name}":${value}`);
     else if (replaces && place !== 'ambiguous') edits.push({ ...place, replacement: value });
   };
-  put('resultType', '"complete"', false);
-  if (isCacheable && memberOf(text, result, 'inputRequests') === undefined) {
-    put('ttlMs', '0', isPrivate);
-    put('cacheScope', '"private"', isPrivate);
-  }
+  put(resultType, false);
+  if (isCacheable && memberOf(text, result, 'inputRequests') === undefined)
+    for (const hint of cacheHints) put(hint, isPrivate);
   return added.length === 0 ? edits : [...edits, addition(text, body, added.join(','))];
 }
 

@@ -1,124 +1,43 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { until } from '../../until.testing.ts';
-import type { Limits } from '../../model/index.ts';
-import { mcpBackend, remoteTarget, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
+import { mcpBackend, startHarness, stdioTarget, type Harness } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
-import { RemoteServer, type Incoming } from '../remoteServer.testing.ts';
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
-/** A response in three parts, as the tool `large` writes it. */
-interface Large {
-  readonly before: string;
-  readonly letters: number;
-  readonly after: string;
-  /** The server dies or breaks its connection off behind these parts. */
-  readonly dies?: boolean;
-}
-
-const letters = 3_000_000;
-const idFirst: Large = {
-  before: '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"é',
+import {
+  accepts,
+  closeAfter,
+  closeStages,
+  eventsOf,
+  forms,
+  idFirst,
+  idLast,
   letters,
-  after: '"}]}}\n',
-};
-const idLast: Large = {
-  before: '{"result":{"content":[{"type":"text","text":"é',
-  letters,
-  after: '"}]},"jsonrpc":"2.0","id":$ID}\n',
-};
+  messageIn,
+  startStage,
+  textOf,
+  ways,
+  type Stage,
+  type StageOptions,
+  type Way,
+} from './largeResults.testing.ts';
 
-const ways = ['stdio', 'JSON over HTTP', 'events over HTTP'] as const;
-type Way = (typeof ways)[number];
+afterEach(closeStages);
 
-interface Stage {
-  readonly harness: Harness;
-  connect(): Promise<RawClient>;
-  /** The calls of `large` that a server over HTTP got. */
-  readonly asked: Incoming[];
-}
-
-/** A gateway before a server that answers in one of the ways. */
+/** A gateway before a server that answers in one of the ways, and its clients. */
 async function stage(
   way: Way,
-  options: { limits?: Partial<Limits>; callTimeoutMs?: number } = {},
-): Promise<Stage> {
-  const asked: Incoming[] = [];
-  const settings = options.callTimeoutMs === undefined ? {} : { callTimeoutMs: options.callTimeoutMs };
-  let target;
-  if (way === 'stdio') target = stdioTarget(settings);
-  else {
-    const server = await RemoteServer.start();
-    closing.push(() => server.close());
-    server.tools['large'] = (x) => {
-      asked.push(x);
-      answerInParts(x, way === 'events over HTTP');
-    };
-    target = remoteTarget(server.url, settings);
-  }
-  const harness = await startHarness({
-    backend: mcpBackend({ targets: [target] }),
-    ...(options.limits && { limits: options.limits }),
-  });
-  closing.unshift(() => harness.close());
+  options: StageOptions = {},
+): Promise<Stage & { connect(): Promise<RawClient> }> {
+  const made = await startStage(way, options);
   return {
-    harness,
-    asked,
+    ...made,
     connect: async () => {
-      const client = new RawClient(harness.url);
+      const client = new RawClient(made.harness.url);
       await client.initialize();
       return client;
     },
   };
 }
-
-function answerInParts(x: Incoming, events: boolean): void {
-  const large = x.seen.message.params!['arguments'] as Large;
-  const part = (text: string): string => text.replaceAll('$ID', String(x.id));
-  const { response } = x;
-  const ends = large.after.endsWith('\n');
-  response.writeHead(200, { 'content-type': events ? 'text/event-stream' : 'application/json' });
-  if (events) response.write('data: ');
-  response.write(part(large.before));
-  response.write('x'.repeat(large.letters));
-  response.write(part(large.after), () => {
-    if (large.dies === true) response.destroy();
-  });
-  if (!ends) return;
-  if (events) response.write('\n');
-  response.end();
-}
-
-const forms = ['JSON', 'events'] as const;
-type Form = (typeof forms)[number];
-const accepts = (form: Form): Record<string, string> => ({
-  accept: form === 'JSON' ? 'application/json, text/event-stream' : 'text/event-stream',
-});
-
-/** The data of the events of a stream, by their types. */
-const eventsOf = (text: string): { type: string; data: string }[] =>
-  text
-    .split('\n\n')
-    .filter((block) => /^data: ./m.test(block))
-    .map((block) => ({
-      // The last field counts (HTML, "Event stream interpretation").
-      type: [...block.matchAll(/^event: (.*)$/gm)].at(-1)?.[1] ?? 'message',
-      data: /^data: ?(.*)$/m.exec(block)![1]!,
-    }));
-
-/** The message that the client got, in whatever form. */
-function messageIn(text: string, form: Form): Message {
-  const messages =
-    form === 'JSON' ? [text] : eventsOf(text).flatMap(({ type, data }) => (type === 'message' ? [data] : []));
-  assert.equal(messages.length, 1);
-  return JSON.parse(messages[0]!) as Message;
-}
-
-const textOf = (message: Message): string => (message.result!['content'] as { text: string }[])[0]!.text;
 
 const calls = (harness: Harness, outcome: string): number =>
   [...harness.metrics()].find(
@@ -295,7 +214,7 @@ test('a task that a large result names behind its content is none of the client'
 test('a large result of one target of several names its resources as the client knows them', async () => {
   const targets = [stdioTarget({ name: 'first' }), stdioTarget({ name: 'second' })];
   const harness = await startHarness({ backend: mcpBackend({ targets }) });
-  closing.push(() => harness.close());
+  closeAfter(() => harness.close());
   const client = new RawClient(harness.url);
   await client.initialize();
   const block = (uri: string, blob = ''): string =>

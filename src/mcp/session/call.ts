@@ -10,7 +10,7 @@ import type { CallStats, Outcome } from './mcpMetrics.ts';
 import type { Tally } from '../limits/budget.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { LargeAnswer, Waiter } from '../targets/kind/target.ts';
-import { unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
+import { inTurn, unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
 
 export interface CallStart {
   readonly answer: CallAnswer;
@@ -112,17 +112,19 @@ export class Call implements Waiter {
   }
 
   beginLarge(): LargeAnswer | undefined {
-    const { filter, idText } = this;
+    const { filter } = this;
     // A check needs the result whole.
     if (this.check !== undefined) return undefined;
     const view = filter === undefined ? everyMember : filter.ofMembers;
     if (view === undefined) return undefined;
-    const parts = this.answer.respondInParts?.(errorResponse(brokenOff(), idText));
+    const parts = this.answer.respondInParts?.(errorResponse(brokenOff(), this.idText));
     if (parts === undefined) return undefined;
     this.parts = parts;
+    const { changes } = parts;
     return {
-      view,
-      idText,
+      view: changes === undefined ? view : inTurn([view, changes.view]),
+      idText: changes?.idText ?? this.idText,
+      addedMembers: (seen) => changes?.addedMembers(seen) ?? '',
       write: (bytes, release) => parts.write(bytes, release),
       end: () => {
         this.ended('ok');

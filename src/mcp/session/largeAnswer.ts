@@ -1,11 +1,23 @@
 /** The ways to a client for a response that is sent while it arrives. */
 
 import { GatewayError } from '../../errors.ts';
+import type { MemberView } from '../json/responseScan.ts';
 import type { EventSink } from './eventSink.ts';
 import type { PacedStream } from './pacedStream.ts';
 
+/** Changes in a result on its way to a client. */
+export interface ResultChanges {
+  /** The id that the client's request has, as the client wrote it. */
+  readonly idText: string;
+  readonly view: MemberView;
+  /** Members that the result gets at its end, as JSON text. @param seen the watched members that it has */
+  addedMembers(seen: ReadonlySet<string>): string;
+}
+
 /** Sends one response in parts. */
 export interface ResponseParts {
+  /** Changes that the client needs; undefined for none but the id of its request. */
+  readonly changes?: ResultChanges;
   /** @param release as in `ReplyStream` */
   write(bytes: Buffer, release?: () => void): void;
   end(): void;

@@ -20,6 +20,7 @@ function connection(view = everyMember) {
     beginLarge: () => ({
       view,
       idText: '"mine"',
+      addedMembers: () => '',
       write: (bytes, release) => void waiting.push({ bytes, release }),
       end: () => undefined,
     }),

@@ -101,6 +101,10 @@ export class LargeResponse implements LargeEvent, ResponseParts {
     return Number(value) === this.wireId ? this.answer.idText : undefined;
   }
 
+  addedMembers(seen: ReadonlySet<string>): string {
+    return this.answer.addedMembers(seen);
+  }
+
   /** The call was cancelled or has failed: the rest of the response is for nobody. */
   private get gone(): boolean {
     return this.isOver || this.receiver.calling.get(this.wireId) === undefined;

@@ -15,6 +15,8 @@ export interface LargeAnswer {
   readonly view: MemberView;
   /** The id of the request, as the client wrote it. */
   readonly idText: string;
+  /** Members that the result gets at its end, as JSON text. @param seen the watched members that it has */
+  addedMembers(seen: ReadonlySet<string>): string;
   /** @param release hears that the memory of the bytes is needed no more */
   write(bytes: Buffer, release: () => void): void;
   /** The response is whole: the call is answered. */
