@@ -12,7 +12,7 @@ export interface McpCell {
 }
 
 /** The runtime compiles a path of the program anew while it learns about it, for the first seconds of its use. */
-const warmSeconds = 6;
+export const warmSeconds = 6;
 
 /** Every gateway once in each round. */
 export async function benchMcp(

@@ -1,8 +1,8 @@
 /**
  * `npm run audit:load [-- --rate 2000 --seconds 60 --required --skip-cost --skip-kill]`: calls at a fixed rate through two workers
  * with an audit chain, and `kill -9` of a worker in the middle. Afterwards the chain must have one known gap and nothing
- * else, and each answered call without a line must belong to that gap. Then it measures the CPU time of a call with and
- * without the stream. It fails where calls of the rate were not answered, or the stream costs more than 10 µs.
+ * else, and each answered call without a line must belong to that gap. Then it measures the CPU time of a call at full
+ * load with and without the stream. It fails where calls of the rate were not answered, or the stream costs more than 10 µs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,11 +14,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { HttpConnection, type HttpAnswer } from '../../bench/mcp/httpConnection.ts';
+import type { Spread } from '../../bench/statistics.ts';
 import { verifyFiles } from '../../src/audit/index.ts';
 import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { revision } from '../e2e/session.testing.ts';
 import { inline } from '../e2e/stage.testing.ts';
+import { streamCost } from './cost.ts';
 
 const { values } = parseArgs({
   options: {
@@ -38,11 +40,6 @@ const answerMs = 3_000;
 /** Share of the calls that must be answered, and the most that the stream may add to a call, in microseconds. */
 const leastAnswered = 0.98;
 const mostCost = 10;
-/** An odd number, so that there is one in the middle. */
-const costRounds = 7;
-const costSeconds = 8;
-const warmSeconds = 15;
-const idleMs = 3_000;
 /** Lines of the last moments before a kill may be lost: the time to gather lines, and a write. */
 const gapMs = 1_000;
 const serverProgram = fileURLToPath(new URL('../../bench/mcp/echo-http-server.mjs', import.meta.url));
@@ -156,15 +153,6 @@ async function drive(gateway: GatewayProcess, forSeconds: number, at?: () => voi
   return { answered, failed, late };
 }
 
-/** CPU time of processes so far, in microseconds. */
-const cpuOf = (pids: readonly number[]): number =>
-  pids.reduce((sum, pid) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-    return sum + (Number(fields[11]) + Number(fields[12])) * 10_000;
-  }, 0);
-
 async function freePort(): Promise<number> {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');
@@ -250,48 +238,18 @@ async function killedWorker(): Promise<string[]> {
   return wrong;
 }
 
-/** Measures a gateway in its own process, in microseconds of CPU time for a call, without the load of one that waits. */
-async function callCost(gateway: GatewayProcess): Promise<number> {
-  const cpu = (): number => cpuOf([gateway.pid]);
-  const [idleSince, idleBefore] = [performance.now(), cpu()];
-  await delay(idleMs);
-  const idle = (cpu() - idleBefore) / (performance.now() - idleSince);
-  const [since, before] = [performance.now(), cpu()];
-  const { answered } = await drive(gateway, costSeconds);
-  const used = cpu() - before - idle * (performance.now() - since);
-  return used / answered.length;
-}
-
-const middle = (numbers: readonly number[]): number =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-
-/**
- * Compares the CPU time of a call with and without the stream, by turns in two gateways that stay: a new one would spend
- * much of its time on the compilation of code.
- * @returns what is wrong
- */
+/** @returns what is wrong */
 async function cost(): Promise<string[]> {
-  rmSync(file, { force: true });
-  await using without = await gatewayWith({});
-  await using withStream = await gatewayWith({ audit });
-  for (const gateway of [without, withStream]) await drive(gateway, warmSeconds);
-  const costs: { readonly off: number; readonly on: number }[] = [];
-  for (let round = 0; round < costRounds; round++) {
-    // Each goes first as often as the other.
-    const on = round % 2 === 0 ? await callCost(withStream) : undefined;
-    const off = await callCost(without);
-    costs.push({ off, on: on ?? (await callCost(withStream)) });
-  }
-  for (const gateway of [without, withStream]) await gateway.stop();
-  const more = costs.map(({ off, on }) => on - off);
-  const [least, most] = [Math.min(...more), Math.max(...more)];
+  const { off, on, more, disturbed } = await streamCost();
   console.log(
-    `CPU time of a call: ${middle(costs.map(({ off }) => off)).toFixed(1)} µs without the stream, ${middle(costs.map(({ on }) => on)).toFixed(1)} µs with it: ${middle(more).toFixed(1)} µs more (${least.toFixed(1)} to ${most.toFixed(1)} in ${costRounds} rounds)`,
+    `CPU time of a call: ${shown(off)} µs without the stream, ${shown(on)} µs with it; by the least of each ${more.toFixed(1)} µs more, by the median of the pairs ${disturbed.toFixed(1)} µs more`,
   );
-  return middle(more) <= mostCost
-    ? []
-    : [`a call costs ${middle(more).toFixed(1)} µs more, expected at most ${mostCost}`];
+  return more <= mostCost ? [] : [`a call costs ${more.toFixed(1)} µs more, expected at most ${mostCost}`];
 }
+
+/** The median, and the least and the most. */
+const shown = ({ median, min, max }: Spread): string =>
+  `${median.toFixed(1)} (${min.toFixed(1)} to ${max.toFixed(1)})`;
 
 try {
   const wrong = values['skip-kill'] ? [] : await killedWorker();
