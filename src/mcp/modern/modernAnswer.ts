@@ -270,9 +270,10 @@ export class ModernAnswer implements CallAnswer, Parked {
     const { method, idText, postOfResult: post } = this;
     const { isPrivate } = this.start;
     const changes = modernChanges(method, idText, isPrivate);
+    if (post === undefined || changes === undefined) return undefined;
     const textOf = (refusal: string): string => modernResponse(refusal, method, idText, isPrivate).text;
-    const parts = changes && post?.respondInParts(textOf(kept));
-    if (changes === undefined || parts === undefined) return undefined;
+    const parts = post.respondInParts(textOf(kept));
+    if (parts === undefined) return undefined;
     this.isInParts = true;
     return {
       changes,
@@ -286,20 +287,6 @@ export class ModernAnswer implements CallAnswer, Parked {
         parts.breakOff(textOf(refusal));
       },
     };
-  }
-
-  /** The answer to the POST that gets a result as the server sent it; undefined where more has to be done. */
-  private get postOfResult(): PostResponse | undefined {
-    return this.isOver || this.lacking !== undefined || this.start.tasked !== undefined
-      ? undefined
-      : this.post;
-  }
-
-  /** The response is on its way, and the request needs its session no more. */
-  private over(): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    this.release();
   }
 
   refuse(error: GatewayError): boolean {
@@ -322,6 +309,20 @@ export class ModernAnswer implements CallAnswer, Parked {
 
   expired(): void {
     this.giveUp('the client did not answer');
+  }
+
+  /** The answer to the POST that gets a result as the server sent it; undefined where more has to be done. */
+  private get postOfResult(): PostResponse | undefined {
+    return this.isOver || this.lacking !== undefined || this.start.tasked !== undefined
+      ? undefined
+      : this.post;
+  }
+
+  /** The response is on its way, and the request needs its session no more. */
+  private over(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.release();
   }
 
   private get idText(): string {

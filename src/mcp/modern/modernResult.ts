@@ -19,12 +19,20 @@ const cacheable: ReadonlySet<string> = new Set([
   'server/discover',
 ]);
 
-/** Members that results have, as JSON text, where a server does not write them. */
-const resultType = { name: 'resultType', value: '"complete"' };
-const cacheHints = [
+/** A member that the gateway adds to a result whose server did not write it. */
+interface Addition {
+  readonly name: string;
+  /** JSON text. */
+  readonly value: string;
+}
+
+const resultType: Addition = { name: 'resultType', value: '"complete"' };
+const cacheHints: readonly Addition[] = [
   { name: 'ttlMs', value: '0' },
   { name: 'cacheScope', value: '"private"' },
 ];
+const memberTexts = (additions: readonly Addition[]): string =>
+  additions.map(({ name, value }) => `"${name}":${value}`).join(',');
 
 /** The HTTP status of errors that concern the request itself; all others are answers (200). */
 const statuses: ReadonlyMap<number, number> = new Map([
@@ -97,11 +105,7 @@ export function modernChanges(method: string, idText: string, isPrivate: boolean
       filterMember: (name, value) =>
         (isPrivate ? cacheHints.find((hint) => hint.name === name)?.value : undefined) ?? value,
     },
-    addedMembers: (seen) =>
-      added
-        .filter(({ name }) => !seen.has(name))
-        .map(({ name, value }) => `"${name}":${value}`)
-        .join(','),
+    addedMembers: (seen) => memberTexts(added.filter(({ name }) => !seen.has(name))),
   };
 }
 
@@ -114,17 +118,17 @@ function resultEdits({ text, body }: Envelope, method: string, isPrivate: boolea
   if (!isCacheable && showsType(text, body)) return [];
   // Lists are long, so they are read once.
   const result = isCacheable ? withMembers(text, body, listMembers) : body;
-  const added: string[] = [];
+  const added: Addition[] = [];
   const edits: Edit[] = [];
-  const put = ({ name, value }: typeof resultType, replaces: boolean): void => {
-    const place = memberOf(text, result, name);
-    if (place === undefined) added.push(`"${name}":${value}`);
-    else if (replaces && place !== 'ambiguous') edits.push({ ...place, replacement: value });
+  const put = (member: Addition, replaces: boolean): void => {
+    const place = memberOf(text, result, member.name);
+    if (place === undefined) added.push(member);
+    else if (replaces && place !== 'ambiguous') edits.push({ ...place, replacement: member.value });
   };
   put(resultType, false);
   if (isCacheable && memberOf(text, result, 'inputRequests') === undefined)
     for (const hint of cacheHints) put(hint, isPrivate);
-  return added.length === 0 ? edits : [...edits, addition(text, body, added.join(','))];
+  return added.length === 0 ? edits : [...edits, addition(text, body, memberTexts(added))];
 }
 
 /** Is `resultType` the first or the last member, as servers write it? Then the result need not be read. */
