@@ -113,6 +113,32 @@ export const eventsOf = (text: string): { type: string; data: string }[] =>
       data: /^data: ?(.*)$/m.exec(block)![1]!,
     }));
 
+/**
+ * Reads an answer while it arrives.
+ * @param onMost runs when most of the letters have come, but not the end
+ */
+export async function readAround(response: Response, onMost: () => void): Promise<string> {
+  const reader = response.body!.getReader();
+  let text = '';
+  while (text.length < 2_500_000) text += Buffer.from((await reader.read()).value!).toString('latin1');
+  onMost();
+  for (let part = await reader.read(); !part.done; part = await reader.read())
+    text += Buffer.from(part.value).toString('latin1');
+  return text;
+}
+
+/** The error that takes the place of a response of which a stream has got a part. */
+export function refusalIn(text: string): Message {
+  const found = eventsOf(text);
+  assert.deepEqual(
+    found.map(({ type }) => type),
+    ['broken', 'message'],
+  );
+  const refusal = JSON.parse(found[1]!.data) as Message;
+  assert.equal(refusal.error?.code, -32603);
+  return refusal;
+}
+
 /** The message that the client got, in whatever form. */
 export function messageIn(text: string, form: Form): Message {
   const messages =
