@@ -177,6 +177,33 @@ describe('lines of the audit stream', () => {
     assert.equal(folder.of('odd/method')[0]?.['mcp.outcome'], 'error');
   });
 
+  test('a call whose client leaves in the middle of a large result is cancelled, and one that loses its server is an error', async (t) => {
+    const folder = new AuditFolder(t);
+    const begun = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"';
+    const large = { name: 'large', arguments: { before: begun, letters: 3_000_000, after: '' } };
+    {
+      await using gateway = await startAudited({ audit: sinkOf(folder) });
+      const modern = new RawModernClient(new URL(gateway.url));
+      const legacy = await openSession(gateway.url);
+      const left = new AbortController();
+      const response = await modern.fetch('tools/call', large, {}, left.signal);
+      await response.body!.getReader().read();
+      left.abort();
+      await until('the call is recorded', () => folder.of('tools/call').length === 1);
+      const body = { id: 55, method: 'tools/call', params: large };
+      const broken = await legacy.send('POST', body);
+      const params = { requestId: 55 };
+      await legacy.send('POST', { method: 'notifications/cancelled', params });
+      await assert.rejects(broken.text());
+      const dying = { ...large, arguments: { ...large.arguments, dies: true } };
+      await assert.rejects((await modern.fetch('tools/call', dying)).text());
+    }
+    assert.deepEqual(
+      folder.of('tools/call').map((line) => line['mcp.outcome']),
+      ['cancelled', 'cancelled', 'error'],
+    );
+  });
+
   test('the gateway records batches, stateless requests, HTTP+SSE, federations and revision 2026-07-28', async (t) => {
     const targets = ['one', 'two'].map((name) => ({ name, stdio: { cmd: node, args: [rogue] } }));
     const federated = new AuditFolder(t);

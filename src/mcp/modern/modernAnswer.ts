@@ -282,9 +282,9 @@ export class ModernAnswer implements CallAnswer, Parked {
         this.over();
         parts.end();
       },
-      breakOff: (refusal) => {
+      breakOff: (refusal, why) => {
         this.over();
-        parts.breakOff(textOf(refusal));
+        parts.breakOff(textOf(refusal), why);
       },
     };
   }

@@ -142,7 +142,7 @@ export class Call implements Waiter {
 
   failed(error: GatewayError): void {
     this.ended('failed');
-    if (this.breakOff(error)) return;
+    if (this.breakOff(error, 'error')) return;
     if (refusesAll.has(error.code) && this.answer.refuse(error, this.idText)) return;
     respondError(this.answer, error, this.idText);
   }
@@ -150,11 +150,11 @@ export class Call implements Waiter {
   /** The client takes its request back; a response that still comes is dropped. */
   cancelled(error: GatewayError): void {
     this.ended('cancelled');
-    if (!this.breakOff(error)) this.answer.skip(errorResponse(error, this.idText));
+    if (!this.breakOff(error, 'cancelled')) this.answer.skip(errorResponse(error, this.idText));
   }
 
   /** @returns false where the client has got nothing of a response yet */
-  private breakOff(error: GatewayError): boolean {
+  private breakOff(error: GatewayError, why: 'cancelled' | 'error'): boolean {
     if (this.parts === undefined) return false;
     const { code, message, detail } = error;
     this.session.log.warn('Response broke off: its client has got a part of it', {
@@ -162,7 +162,7 @@ export class Call implements Waiter {
       reason: message,
       detail,
     });
-    this.parts.breakOff(errorResponse(error, this.idText));
+    this.parts.breakOff(errorResponse(error, this.idText), why);
     return true;
   }
 

@@ -24,8 +24,9 @@ export interface ResponseParts {
   /**
    * The rest of the response will not come.
    * @param refusal the response that takes its place where the client can still get one
+   * @param why `cancelled`: the client left, or took its request back
    */
-  breakOff(refusal: string): void;
+  breakOff(refusal: string, why: 'cancelled' | 'error'): void;
 }
 
 /** The error for a client that cannot get the rest of a response. */

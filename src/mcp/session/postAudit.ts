@@ -75,7 +75,7 @@ export class PostAudit {
   /** Counts the bytes of a response in parts, and hears of its end. */
   followParts(parts: ResponseParts): ResponseParts {
     let bytes = 0;
-    const ended = (outcome: 'ok' | 'error'): void => {
+    const ended = (outcome: 'ok' | 'cancelled' | 'error'): void => {
       for (const request of this.requests) this.end(request, { outcome, bytes });
     };
     return {
@@ -87,9 +87,9 @@ export class PostAudit {
         ended('ok');
         parts.end();
       },
-      breakOff: (refusal) => {
-        ended('error');
-        parts.breakOff(refusal);
+      breakOff: (refusal, why) => {
+        ended(why);
+        parts.breakOff(refusal, why);
       },
     };
   }
