@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { closedAddresses, guardedFetch, type LookupAll } from './guardedFetch.ts';
+import { closedAddresses, guardedFetch, specialAddresses, type LookupAll } from './guardedFetch.ts';
 import { createKeySets } from './keySets.ts';
 import { memoryLog } from './log.testing.ts';
 import { jsonAnswer, startLoopback, type Loopback } from './loopback.testing.ts';
@@ -56,9 +56,45 @@ test('an address of the machine, of its links or of a metadata service is closed
     assert.ok(!isClosed(address), address);
 });
 
+test('only public addresses are not special', () => {
+  const special = specialAddresses();
+  const isSpecial = (address: string): boolean =>
+    special.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  for (const address of [
+    ...[
+      '127.0.0.1',
+      '10.96.0.10',
+      '172.16.0.1',
+      '172.31.255.255',
+      '192.168.1.1',
+      '100.64.0.1',
+      '169.254.1.1',
+    ],
+    ...['192.0.2.1', '198.18.0.1', '198.51.100.1', '203.0.113.1', '240.0.0.1', '255.255.255.255'],
+    ...['::', '::1', '::ffff:10.0.0.1', 'fc00::1', 'fd12:3456::1', 'fe80::1', 'fec0::1', 'ff02::1'],
+    ...['64:ff9b::a00:1', '100::1', '2001::1', '2001:db8::1', '2002:a00:1::', '3fff::1'],
+  ])
+    assert.ok(isSpecial(address), address);
+  for (const address of ['8.8.8.8', '172.32.0.1', '192.169.0.1', '100.128.0.1', '2001:4860::1', '2600::1'])
+    assert.ok(!isSpecial(address), address);
+});
+
+test('a closed address is asked where the operator has opened it', async (t) => {
+  const { port, asked } = await server(t);
+  const open = guardedFetch({ lookup: leadsTo('127.0.0.1'), isOpen: (address) => address === '127.0.0.1' });
+  assert.equal((await open(`http://keys.ns.svc:${port}/`)).status, 200);
+  await assert.rejects(
+    guardedFetch({ lookup: leadsTo('127.0.0.2'), isOpen: (address) => address === '127.0.0.1' })(
+      `http://keys.ns.svc:${port}/`,
+    ),
+    /does not fetch documents from 127.0.0.2/,
+  );
+  assert.equal(asked.length, 1);
+});
+
 test('a name that leads to a closed address is not connected to, and neither is the address itself', async (t) => {
   const { port, asked } = await server(t);
-  const refused = /key sets are not fetched from/;
+  const refused = /does not fetch documents from/;
   for (const addresses of [['127.0.0.1'], ['10.0.0.1', '127.0.0.1'], ['::1'], ['::ffff:127.0.0.1']])
     await assert.rejects(
       guardedFetch({ lookup: leadsTo(...addresses) })(`http://keys.ns.svc:${port}/`),
@@ -135,7 +171,7 @@ test('a guarded key set that the metadata of its issuer names is no way around',
   t.after(() => keySets.close());
   const issuer = `http://idp.ns.svc:${port}`;
   keySets.use({ kind: 'discovered', issuer, openid: false, derived: `${issuer}/keys`, guarded: true });
-  await until('the address is refused', () => /not fetched from/.test(keySets.view()[0]?.problem ?? ''));
+  await until('the address is refused', () => /fetch documents from/.test(keySets.view()[0]?.problem ?? ''));
   assert.ok(asked.length > 0);
   assert.deepEqual(inside.asked, []);
 });

@@ -15,41 +15,74 @@ export interface GuardOptions {
   readonly lookup?: LookupAll;
   /** Addresses that are not connected to; those of `closedAddresses` unless given. */
   readonly closed?: BlockList;
+  /** Is an address open although it is among those that are closed? */
+  readonly isOpen?: (address: string) => boolean;
 }
 
 /**
  * Addresses that a tenant of a cluster must not have a proxy ask: of the proxy itself, of its node, and those by which
  * clouds hand out credentials. Private networks are open: Services are there.
  */
-export function closedAddresses(): BlockList {
+export const closedAddresses = (): BlockList => listOf(closed4, closed6);
+
+/** The same, and all other addresses that are not public (RFC 6890, and the IANA registries that follow it). */
+export const specialAddresses = (): BlockList => listOf([...closed4, ...private4], [...closed6, ...private6]);
+
+type Subnets = readonly (readonly [network: string, bits: number])[];
+
+function listOf(subnets4: Subnets, subnets6: Subnets): BlockList {
   const list = new BlockList();
-  for (const [network, bits] of [
-    ['0.0.0.0', 8],
-    ['127.0.0.0', 8],
-    // Link-local, metadata of most clouds among it.
-    ['169.254.0.0', 16],
-    // Metadata of Alibaba Cloud, Azure and Oracle Cloud.
-    ['100.100.100.200', 32],
-    ['168.63.129.16', 32],
-    ['192.0.0.0', 24],
-    ['224.0.0.0', 3],
-  ] as const)
-    list.addSubnet(network, bits, 'ipv4');
-  for (const [network, bits] of [
-    ['::', 127],
-    ['fe80::', 10],
-    ['ff00::', 8],
-    // Metadata of AWS and Google Cloud.
-    ['fd00:ec2::', 32],
-    ['fd20:ce::', 32],
-    // IPv4 in other clothes: NAT64 and 6to4 lead to addresses that this list cannot see.
-    ['64:ff9b::', 96],
-    ['64:ff9b:1::', 48],
-    ['2002::', 16],
-  ] as const)
-    list.addSubnet(network, bits, 'ipv6');
+  for (const [network, bits] of subnets4) list.addSubnet(network, bits, 'ipv4');
+  for (const [network, bits] of subnets6) list.addSubnet(network, bits, 'ipv6');
   return list;
 }
+
+const closed4: Subnets = [
+  ['0.0.0.0', 8],
+  ['127.0.0.0', 8],
+  // Link-local, metadata of most clouds among it.
+  ['169.254.0.0', 16],
+  // Metadata of Alibaba Cloud, Azure and Oracle Cloud.
+  ['100.100.100.200', 32],
+  ['168.63.129.16', 32],
+  ['192.0.0.0', 24],
+  ['224.0.0.0', 3],
+];
+const closed6: Subnets = [
+  ['::', 127],
+  ['fe80::', 10],
+  ['ff00::', 8],
+  // Metadata of AWS and Google Cloud.
+  ['fd00:ec2::', 32],
+  ['fd20:ce::', 32],
+  // IPv4 in other clothes: NAT64 and 6to4 lead to addresses that this list cannot see.
+  ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2002::', 16],
+];
+const private4: Subnets = [
+  ['10.0.0.0', 8],
+  // Between a provider and its customers.
+  ['100.64.0.0', 10],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  // Documentation, benchmarks, and relays of 6to4.
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+];
+const private6: Subnets = [
+  ['fc00::', 7],
+  ['fec0::', 10],
+  // Discard-only, protocols (Teredo among them), documentation, and segment routing.
+  ['100::', 64],
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['3fff::', 20],
+  ['5f00::', 16],
+];
 
 /**
  * Allows plain text for a Service only, and TLS for everything: a key set that an attacker can change is
@@ -66,10 +99,11 @@ const isAllowed = ({ protocol, hostname }: URL): boolean =>
 export function guardedFetch({
   lookup = systemLookup,
   closed = closedAddresses(),
+  isOpen = () => false,
 }: GuardOptions = {}): typeof fetch {
   const why = (address: string): string | undefined =>
-    closed.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
-      ? `${address} is an address that key sets are not fetched from`
+    closed.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4') && !isOpen(address)
+      ? `the gateway does not fetch documents from ${address}`
       : undefined;
   const guarded: LookupAll = (hostname, options, done) =>
     lookup(hostname, { ...options, all: true }, (error, addresses) => {

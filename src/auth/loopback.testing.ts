@@ -5,6 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** A server on the loopback interface whose behaviour a test changes as it goes. */
@@ -17,21 +18,26 @@ export interface Loopback {
   close(): Promise<void>;
 }
 
-/** Listens on `port`, or on any free one. */
-export async function startLoopback(answer: RequestListener, port = 0): Promise<Loopback> {
+/** Listens on `port`, or on any free one. @param tls PEM texts; the server speaks https then */
+export async function startLoopback(
+  answer: RequestListener,
+  port = 0,
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<Loopback> {
   const asked: string[] = [];
   const loopback = { answer };
-  const server: Server = createServer((request: IncomingMessage, response: ServerResponse) => {
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
     asked.push(request.url ?? '');
     loopback.answer(request, response);
-  });
+  };
+  const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
   });
   const { port: bound } = server.address() as AddressInfo;
   return Object.assign(loopback, {
-    url: `http://127.0.0.1:${bound}`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${bound}`,
     port: bound,
     asked,
     close: () =>

@@ -15,9 +15,9 @@ export interface FetchOptions {
   readonly accept: string;
   /** A redirect may lead to another path of the same server, and nowhere else. */
   readonly sameOrigin?: boolean;
+  /** 3 unless given. */
+  readonly maxRedirects?: number;
 }
-
-const maxRedirects = 3;
 
 /** The server did not answer at all, so another path of it would not either. */
 export class Unreachable extends Error {}
@@ -28,6 +28,7 @@ export class Unreachable extends Error {}
  * @throws Error with a message fit for the log
  */
 export async function fetchText(url: string, options: FetchOptions): Promise<FetchedText> {
+  const { maxRedirects = 3 } = options;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
   let at = new URL(url);
   for (let hops = 0; ; hops += 1) {
