@@ -156,6 +156,17 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.match(await page.text(), /<b>Editor<\/b> asks for access/);
     assert.ok((await tools(member)).includes('echo'));
   },
+  'examples/policies/clientDocuments.yaml': async ({ ask, tools, member }) => {
+    const metadata = await ask('/.well-known/oauth-authorization-server/mcp');
+    const endpoints = (await metadata.json()) as Record<string, unknown>;
+    assert.equal(endpoints['client_id_metadata_document_supported'], true);
+    assert.equal(endpoints['registration_endpoint'], undefined);
+    const asked = new URLSearchParams({ client_id: 'https://localhost/client.json', response_type: 'code' });
+    const page = await fetch(`${String(endpoints['authorization_endpoint'])}?${asked.toString()}`);
+    assert.equal(page.status, 400);
+    assert.match(await page.text(), /The client is not registered here/);
+    assert.ok((await tools(member)).includes('echo'));
+  },
   'examples/policies/mcpAuthorization.yaml': async ({ tools, member, guest }) => {
     assert.deepEqual(await tools(guest), ['echo']);
     const seen = await tools(member);

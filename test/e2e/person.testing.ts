@@ -7,6 +7,8 @@ import { noteTokens } from './sentSecrets.testing.ts';
 export class Person implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly clientMetadata: OAuthClientProvider['clientMetadata'];
+  /** The address of its metadata document, which is its id where the authorization server reads such documents. */
+  clientMetadataUrl?: string;
   /** The parameters with which the user came back. */
   returned = new URLSearchParams();
   private readonly logIn: (url: string, redirectUri: string) => Promise<URLSearchParams>;

@@ -1,59 +1,31 @@
 /** MCP clients log in at a gateway that is one client of the provider, because the provider registers no clients. */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { auth } from '@modelcontextprotocol/sdk/client/auth.js';
 import * as sdk2 from '@modelcontextprotocol/client';
-import { openBrowser, type Browser, type Visit } from '../../apps/dev-idp/src/browser.testing.ts';
-import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
+import { openBrowser } from '../../apps/dev-idp/src/browser.testing.ts';
+import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { Person } from './person.testing.ts';
-import { audience, authentication, everything, inline, node } from './stage.testing.ts';
+import {
+  redirectUri,
+  requestIn,
+  sharedLoginConfig,
+  SharedLogin,
+  startClosedIdp,
+  type Answer,
+} from './sharedLogin.testing.ts';
 
 let idp: DevIdp;
 let gateway: GatewayProcess;
 let replica: GatewayProcess;
+let login: SharedLogin;
 const log: string[] = [];
 
 before(async () => {
-  idp = await startDevIdp({
-    port: 0,
-    log: (line) => log.push(line),
-    config: {
-      audience,
-      scopes: ['mcp'],
-      clients: [
-        {
-          id: 'gateway',
-          secret: 'gateway-secret',
-          redirectUris: ['http://127.0.0.1/.well-known/mcp-login-callback/mcp'],
-        },
-      ],
-      users: [{ name: 'alice' }],
-      registration: { enabled: false },
-    },
-  });
-  const settings = authentication(idp, {
-    jwks: undefined,
-    authorization: undefined,
-    provider: { entra: {} },
-    clientId: 'gateway',
-    clientSecret: 'gateway-secret',
-    resourceMetadata: { scopesSupported: ['mcp', 'offline_access'] },
-  });
-  const config = `
-config: { session: { key: ${'ab'.repeat(32)} } }
-binds:
-- port: 0
-  listeners:
-  - routes:
-    - name: tools
-      matches: [{ path: { exact: /mcp } }]
-      policies: ${inline({ mcpAuthentication: settings })}
-      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [everything, 'stdio'] })} }] } }]
-`;
-  gateway = await startGateway(config);
-  replica = await startGateway(config);
+  idp = await startClosedIdp((line) => log.push(line));
+  gateway = await startGateway(sharedLoginConfig(idp));
+  replica = await startGateway(sharedLoginConfig(idp));
+  login = new SharedLogin(gateway, idp);
 });
 after(async () => {
   await gateway?.stop();
@@ -61,84 +33,16 @@ after(async () => {
   await idp?.close();
 });
 
-const redirectUri = 'http://127.0.0.1:33418/callback';
-const verifier = 'v'.repeat(43);
-const challenge = createHash('sha256').update(verifier).digest('base64url');
-const wellKnown = (name: string): string => `${gateway.url}/.well-known/${name}/mcp`;
-
-type Answer = Record<string, unknown>;
-
-async function post(name: string, body: string | URLSearchParams): Promise<[number, Answer]> {
-  const response = await fetch(wellKnown(name), { method: 'POST', body });
-  return [response.status, (await response.json()) as Answer];
-}
-
 const register = async (
   uris: readonly unknown[] = [redirectUri],
   name = 'Editor',
 ): Promise<[number, Answer]> =>
-  post('mcp-login-register', JSON.stringify({ redirect_uris: uris, client_name: name }));
+  login.post('mcp-login-register', JSON.stringify({ redirect_uris: uris, client_name: name }));
 
 const clientId = async (): Promise<string> => String((await register())[1].client_id);
 
-function authorizeUrl(client: string, changes: Record<string, string | undefined> = {}): string {
-  const url = new URL(wellKnown('mcp-login-authorize'));
-  const parameters = {
-    client_id: client,
-    response_type: 'code',
-    redirect_uri: redirectUri,
-    code_challenge: challenge,
-    code_challenge_method: 'S256',
-    state: 'mine',
-    scope: 'mcp offline_access',
-    ...changes,
-  };
-  for (const [name, value] of Object.entries(parameters))
-    if (value !== undefined) url.searchParams.set(name, value);
-  return url.href;
-}
-
-const requestIn = ({ body }: Visit): string => /name="request" value="([^"]*)"/.exec(body)?.[1] ?? '';
-
-/** From the consent page of the gateway to its callback, by way of the provider's login page. */
-async function consentAndLogin(browser: Browser, page: Visit): Promise<string> {
-  const sent = await browser.post(page.url, { request: requestIn(page), decision: 'allow' });
-  assert.ok(sent.url.startsWith(idp.issuer), sent.url);
-  const provider = openBrowser(idp.url);
-  const login = await provider.get(sent.url);
-  assert.equal(login.status, 200, login.body);
-  return (await provider.post(login.url, { user: 'alice' })).url;
-}
-
-/** A user who allows the client and logs in. @returns the address that the browser ends at */
-async function logIn(url: string): Promise<URL> {
-  const browser = openBrowser(gateway.url);
-  const page = await browser.get(url);
-  assert.equal(page.status, 200, page.body);
-  return new URL((await browser.get(await consentAndLogin(browser, page))).url);
-}
-
-const redeem = (
-  client: string,
-  code: string,
-  changes: Record<string, string> = {},
-): Promise<[number, Answer]> =>
-  post(
-    'mcp-login-token',
-    new URLSearchParams({
-      grant_type: 'authorization_code',
-      client_id: client,
-      code,
-      redirect_uri: redirectUri,
-      code_verifier: verifier,
-      ...changes,
-    }),
-  );
-
-const person = (): Person => new Person(async (url) => (await logIn(url)).searchParams, [redirectUri]);
-
 test('a client of SDK 1.x registers at the gateway, logs in at the provider, and refreshes its token', async () => {
-  const user = person();
+  const user = login.person();
   const serverUrl = `${gateway.url}/mcp`;
   assert.equal(await auth(user, { serverUrl }), 'REDIRECT');
   const authorizationCode = user.returned.get('code') ?? '';
@@ -149,7 +53,7 @@ test('a client of SDK 1.x registers at the gateway, logs in at the provider, and
 });
 
 test('a client of SDK 2.x calls a tool after its login', async () => {
-  const user = person();
+  const user = login.person();
   const url = new URL(`${gateway.url}/mcp`);
   const first = new sdk2.StreamableHTTPClientTransport(url, { authProvider: user });
   const client = new sdk2.Client({ name: 'e2e', version: '1' });
@@ -164,9 +68,9 @@ test('a client of SDK 2.x calls a tool after its login', async () => {
 });
 
 test('the metadata names the gateway as the issuer, and everything lies on its origin', async () => {
-  const resource = (await (await fetch(wellKnown('oauth-protected-resource'))).json()) as Answer;
+  const resource = (await (await fetch(login.wellKnown('oauth-protected-resource'))).json()) as Answer;
   assert.deepEqual(resource.authorization_servers, [`${gateway.url}/mcp`]);
-  const response = await fetch(wellKnown('oauth-authorization-server'));
+  const response = await fetch(login.wellKnown('oauth-authorization-server'));
   assert.equal(response.headers.get('access-control-allow-origin'), '*');
   const document = (await response.json()) as Answer;
   assert.equal(document.issuer, `${gateway.url}/mcp`);
@@ -174,13 +78,13 @@ test('the metadata names the gateway as the issuer, and everything lies on its o
     assert.ok(String(document[name]).startsWith(`${gateway.url}/.well-known/`), name);
   assert.deepEqual(document.code_challenge_methods_supported, ['S256']);
   assert.equal('client_id_metadata_document_supported' in document, false);
-  const preflight = await fetch(wellKnown('mcp-login-token'), { method: 'OPTIONS' });
+  const preflight = await fetch(login.wellKnown('mcp-login-token'), { method: 'OPTIONS' });
   assert.equal(preflight.status, 204);
 });
 
 test('a code is good once, for its client, address and verifier, and the response names the issuer', async () => {
   const [client, other] = [await clientId(), await clientId()];
-  const back = await logIn(authorizeUrl(client));
+  const back = await login.logIn(login.authorizeUrl(client));
   assert.equal(back.searchParams.get('state'), 'mine');
   assert.equal(back.searchParams.get('iss'), `${gateway.url}/mcp`);
   const code = back.searchParams.get('code') ?? '';
@@ -191,33 +95,33 @@ test('a code is good once, for its client, address and verifier, and the respons
     [client, { code: `${code.slice(0, -4)}AAAA` }],
   ] as const)
     assert.deepEqual(
-      (await redeem(id, code, changes)).map((part) => (part as Answer).error ?? part),
+      (await login.redeem(id, code, changes)).map((part) => (part as Answer).error ?? part),
       [400, 'invalid_grant'],
     );
-  const [status, tokens] = await redeem(client, code);
+  const [status, tokens] = await login.redeem(client, code);
   assert.equal(status, 200, JSON.stringify(tokens));
   const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
-  assert.equal((await redeem(other, '', refresh))[1].error, 'invalid_grant', 'another client');
+  assert.equal((await login.redeem(other, '', refresh))[1].error, 'invalid_grant', 'another client');
   // Another replica goes on: it shares nothing but the session key.
   const response = await fetch(`${replica.url}/.well-known/mcp-login-token/mcp`, {
     method: 'POST',
     body: new URLSearchParams({ ...refresh, client_id: client }),
   });
   assert.equal(response.status, 200);
-  assert.equal((await redeem(client, code))[1].error, 'invalid_grant', 'again');
+  assert.equal((await login.redeem(client, code))[1].error, 'invalid_grant', 'again');
 });
 
 test('a browser that did not see the consent page cannot continue a login', async () => {
-  const url = authorizeUrl(await clientId());
+  const url = login.authorizeUrl(await clientId());
   const own = openBrowser(gateway.url);
   const page = await own.get(url);
   const victim = openBrowser(gateway.url);
   const forged = await victim.post(page.url, { request: requestIn(page), decision: 'allow' });
   assert.equal(forged.status, 400, 'without the cookie');
-  await victim.get(authorizeUrl(await clientId()));
+  await victim.get(login.authorizeUrl(await clientId()));
   const crossed = await victim.post(page.url, { request: requestIn(page), decision: 'allow' });
   assert.equal(crossed.status, 400, 'with the cookie of another login');
-  const callback = await consentAndLogin(own, page);
+  const callback = await login.consentAndLogin(own, page);
   assert.equal((await victim.get(callback)).status, 400, 'the callback of another browser');
   const mixed = new URL(callback);
   mixed.searchParams.set('iss', 'https://evil.test');
@@ -241,7 +145,7 @@ test('a request that is not PKCE with S256, or for another address or resource, 
     { redirect_uri: `${redirectUri}/deeper` },
     { redirect_uri: undefined },
   ]) {
-    const page = await browser.get(authorizeUrl(client, changes));
+    const page = await browser.get(login.authorizeUrl(client, changes));
     assert.equal(page.status, 400, JSON.stringify(changes));
     assert.ok(page.url.startsWith(gateway.url), 'the user stays at the gateway');
   }
@@ -253,10 +157,12 @@ test('a request that is not PKCE with S256, or for another address or resource, 
     [{ resource: 'https://other.test/mcp' }, 'invalid_target'],
     [{ scope: 'a"b' }, 'invalid_scope'],
   ] as const) {
-    const back = new URL((await browser.get(authorizeUrl(client, changes))).url);
+    const back = new URL((await browser.get(login.authorizeUrl(client, changes))).url);
     assert.equal(back.searchParams.get('error'), error, JSON.stringify(changes));
   }
-  const otherPort = await browser.get(authorizeUrl(client, { redirect_uri: 'http://127.0.0.1:5/callback' }));
+  const otherPort = await browser.get(
+    login.authorizeUrl(client, { redirect_uri: 'http://127.0.0.1:5/callback' }),
+  );
   assert.equal(otherPort.status, 200, 'any port of the own machine');
 });
 
@@ -274,19 +180,19 @@ test('addresses that a browser would run are not registered, and names cannot wr
     assert.deepEqual([status, body.error], [400, 'invalid_redirect_uri'], String(uri));
   }
   assert.equal((await register([]))[0], 400);
-  assert.equal((await post('mcp-login-register', '{'))[0], 400);
+  assert.equal((await login.post('mcp-login-register', '{'))[0], 400);
   const [, body] = await register(
     ['cursor://anysphere.cursor-mcp/oauth/callback', redirectUri],
     '<script>x</script>',
   );
-  const page = await openBrowser(gateway.url).get(authorizeUrl(String(body.client_id)));
+  const page = await openBrowser(gateway.url).get(login.authorizeUrl(String(body.client_id)));
   assert.equal(page.body.includes('<script'), false);
   assert.match(
     page.headers.get('content-security-policy') ?? '',
     /default-src 'none'.*frame-ancestors 'none'/,
   );
   assert.match(page.headers.get('set-cookie') ?? '', /HttpOnly; SameSite=Lax$/);
-  const secure = await fetch(authorizeUrl(String(body.client_id)), {
+  const secure = await fetch(login.authorizeUrl(String(body.client_id)), {
     headers: { 'x-forwarded-proto': 'https' },
   });
   const cookie = secure.headers.get('set-cookie') ?? '';

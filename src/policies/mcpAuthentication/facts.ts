@@ -3,7 +3,7 @@ import { mcpRuleSetSchema } from '../rules/schema.ts';
 import { discoveredJwks } from '../token/discovered.ts';
 import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
 import { provider, providerNames, type ProviderName } from './provider.ts';
-import { secret } from '../../schema/index.ts';
+import { hostname, network, secret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { keySetForm } from '../token/clusterForm.ts';
 import { oneOf } from '../fields/crdRules.ts';
@@ -88,6 +88,21 @@ const issuersSchema = z
       'Several trusted issuers, in place of issuer, audiences, jwks, provider and jwtValidationOptions; the claim `iss` of a token chooses one.',
   });
 
+const clientDocumentsSchema = z
+  .strictObject({
+    hosts: z.array(hostname).min(1).max(64).meta({
+      description: 'Hosts whose documents describe clients: a name, *. with a domain, or * for every host.',
+    }),
+    networks: z.array(network).max(64).optional().meta({
+      description:
+        'Networks that are not public, and that documents may come from; without them, documents come from public addresses only.',
+    }),
+  })
+  .meta({
+    description:
+      'Lets clients log in whose id is the https address of their metadata document (client ID metadata documents); needs clientId.',
+  });
+
 export const mcpAuthenticationSchema = z
   .strictObject({
     mode: mode('strict'),
@@ -115,10 +130,15 @@ export const mcpAuthenticationSchema = z
       z.string().min(1).max(4096).meta({ description: 'The secret of clientId at the token endpoint.' }),
       'clientSecret',
     ).optional(),
+    clientDocuments: clientDocumentsSchema.optional(),
+    dynamicRegistration: z.boolean().optional().meta({
+      description:
+        'Clients may register at the gateway (RFC 7591); true unless given. false needs clientDocuments.',
+    }),
   })
   .transform((settings, ctx) => {
     const { issuers, mode, resourceMetadata, authorizationLocation, authorization, ...others } = settings;
-    const { clientId, clientSecret, ...single } = others;
+    const { clientId, clientSecret, clientDocuments, dynamicRegistration, ...single } = others;
     checkClient(settings, ctx);
     return written({
       mode,
@@ -127,6 +147,8 @@ export const mcpAuthenticationSchema = z
       authorization,
       clientId,
       clientSecret,
+      clientDocuments,
+      dynamicRegistration,
       issuers: trustedOf(single, issuers, ctx),
     });
   })
@@ -141,11 +163,15 @@ function checkClient(
     provider: make,
     clientId,
     clientSecret,
+    clientDocuments,
+    dynamicRegistration,
   }: {
     readonly issuers?: readonly TrustedIssuer[] | undefined;
     readonly provider?: ProviderName | undefined;
     readonly clientId?: string | undefined;
     readonly clientSecret?: string | undefined;
+    readonly clientDocuments?: object | undefined;
+    readonly dynamicRegistration?: boolean | undefined;
   },
   ctx: z.RefinementCtx,
 ): void {
@@ -153,7 +179,11 @@ function checkClient(
     ctx.addIssue({ code: 'custom', message, path: [name] });
   if (clientId !== undefined && issuers.length > 0)
     refuse('clientId', 'goes with one issuer, not with issuers');
-  if (clientSecret !== undefined && clientId === undefined) refuse('clientSecret', 'needs clientId');
+  if (clientId === undefined)
+    for (const [name, value] of Object.entries({ clientSecret, clientDocuments, dynamicRegistration }))
+      if (value !== undefined) refuse(name, 'needs clientId');
+  if (dynamicRegistration === false && clientDocuments === undefined)
+    refuse('dynamicRegistration', 'false needs clientDocuments: no client could log in');
   const { needsClient } = provider(make);
   if (needsClient !== undefined && clientId === undefined) refuse('clientId', `missing: ${needsClient}`);
 }
@@ -203,7 +233,7 @@ export const mcpAuthenticationFacts = {
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
   clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks')],
   // The gateway would send requests to addresses that a tenant has named.
-  notInCluster: ['clientId', 'clientSecret'],
+  notInCluster: ['clientId', 'clientSecret', 'clientDocuments', 'dynamicRegistration'],
   crdRules: {
     '': [
       {

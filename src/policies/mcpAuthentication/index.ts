@@ -101,6 +101,8 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         issuers.map(({ issuer, audiences, provider: make }) => [issuer, audiences, make]),
         settings.resourceMetadata,
         settings.clientId,
+        settings.clientDocuments,
+        settings.dynamicRegistration,
       ]),
       problem: () => authenticator.problem(),
       close() {
@@ -159,17 +161,20 @@ function issuerMetadata({ issuer, provider: make }: TrustedIssuer, tools: Policy
 
 /** The authorization server in front of a provider where the operator's client stands for all MCP clients. */
 function loginFacade(
-  { clientId, clientSecret, issuers: [trusted], resourceMetadata }: McpAuthenticationSettings,
+  settings: McpAuthenticationSettings,
   metadata: IssuerMetadata,
   tools: PolicyTools,
 ): LoginFacade | undefined {
+  const { clientId, clientSecret, resourceMetadata } = settings;
   if (clientId === undefined) return undefined;
   if (clientSecret !== undefined) rememberSecrets([clientSecret]);
-  const { issuer, audiences, provider: make } = trusted;
+  const { issuer, audiences, provider: make } = settings.issuers[0];
   const { scope = '' } = scopeOf(resourceMetadata.scopesSupported ?? resourceMetadata.scopes_supported);
   const audience = provider(make).addsAudience ? audiences[0] : undefined;
   const scopes = scope === '' ? [] : scope.split(' ');
-  return new LoginFacade({ issuer, clientId, clientSecret, audience, scopes }, metadata, tools);
+  const shared = { issuer, clientId, clientSecret, audience, scopes };
+  const sources = { registers: settings.dynamicRegistration !== false, documents: settings.clientDocuments };
+  return new LoginFacade(shared, sources, metadata, tools);
 }
 
 /** Passes the document of the first issuer on, for clients that look for it at the resource (MCP 2025-03-26). */

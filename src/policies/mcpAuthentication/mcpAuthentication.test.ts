@@ -285,6 +285,16 @@ test('settings that contradict each other are refused', () => {
   assert.match(issues({ provider: { entra: {} } }), /clientId: missing: Entra ID registers no clients/);
   assert.match(issues({ provider: { authentik: {} } }), /clientId: missing: authentik registers no clients/);
   assert.match(issues({ clientSecret: 's' }), /clientSecret: needs clientId/);
+  assert.match(issues({ clientDocuments: { hosts: ['*'] } }), /clientDocuments: needs clientId/);
+  assert.match(issues({ clientId: 'c', clientDocuments: { hosts: [] } }), /clientDocuments.hosts/);
+  assert.match(
+    issues({ clientId: 'c', clientDocuments: { hosts: ['https://a.test'] } }),
+    /clientDocuments.hosts.0: expected a host name/,
+  );
+  assert.match(
+    issues({ clientId: 'c', dynamicRegistration: false }),
+    /dynamicRegistration: false needs clientDocuments/,
+  );
   const one = { issuer: 'https://i.test', audiences: [], provider: { entra: {} } };
   assert.match(
     issues({ issuer: undefined, audiences: undefined, jwks: undefined, issuers: [one], clientId: 'c' }),

@@ -1,4 +1,6 @@
 import type { Reply } from '../../../http/index.ts';
+import type { KnownClient } from './knownClient.ts';
+import { isOnUsersMachine } from './redirectUris.ts';
 
 const headers: NonNullable<Reply['headers']> = [
   ['content-type', 'text/html; charset=utf-8'],
@@ -17,7 +19,7 @@ const page = (title: string, body: string): string =>
   `</head><body><h1>${title}</h1>${body}</body></html>`;
 
 export interface Consent {
-  readonly client: string;
+  readonly client: KnownClient;
   readonly redirectUri: string;
   readonly resource: string;
   /** The sealed request that the form sends back. */
@@ -31,12 +33,25 @@ export const consentPage = ({ client, redirectUri, resource, request, cookie }: 
   headers: [...headers, ['set-cookie', cookie]],
   body: page(
     'Allow this client?',
-    `<p><b>${escaped(client)}</b> asks for access to <b>${escaped(resource)}</b>. The login brings you back to <b>${escaped(redirectUri)}</b>.</p>` +
+    `<p>${nameOf(client)} asks for access to <b>${escaped(resource)}</b>. The login brings you back to <b>${escaped(redirectUri)}</b>.</p>` +
+      warningOf(client, redirectUri) +
       `<p>Continue only if you have started this login yourself.</p><form method="post">` +
       `<input type="hidden" name="request" value="${escaped(request)}">` +
       `<button name="decision" value="allow">Allow</button> <button name="decision" value="deny">Deny</button></form>`,
   ),
 });
+
+/** A document shows who has written the name: the owner of its host. */
+const nameOf = ({ name, host }: KnownClient): string =>
+  host === undefined ? `<b>${escaped(name)}</b>` : `<b>${escaped(name)}</b> of <b>${escaped(host)}</b>`;
+
+/** Anybody can use the name of a client that has registered itself, or that runs on the machine of its user. */
+function warningOf({ host }: KnownClient, redirectUri: string): string {
+  if (host === undefined) return '<p>Nobody has checked the name of this client.</p>';
+  return isOnUsersMachine(redirectUri)
+    ? '<p>The login ends at a program on your own machine. Any program there can use the name of this client.</p>'
+    : '';
+}
 
 /** An error that must not reach the client: its address is not known to be the client's. */
 export const errorPage = (problem: string): Reply => ({

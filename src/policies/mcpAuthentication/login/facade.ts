@@ -2,12 +2,14 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { GatewayError } from '../../../errors.ts';
-import type { HeaderLine, Reply } from '../../../http/index.ts';
+import type { Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
+import { LoginClients, type ClientSources } from './clients.ts';
 import { consentPage, errorPage } from './consentPage.ts';
 import { askProvider, type TokenAnswer } from './providerTokens.ts';
-import { isRedirectUri, isRegistered } from './redirectUris.ts';
+import { isRegistered } from './redirectUris.ts';
+import { formOf, json, notAllowed, oauthError, posted, redirect } from './replies.ts';
 
 /** The client that the operator has registered at the provider, for all MCP clients together. */
 export interface SharedClient {
@@ -38,9 +40,7 @@ const endpoints = {
 const loginMs = 600_000;
 const codeMs = 60_000;
 const mostBodyBytes = 65_536;
-const mostRedirectUris = 16;
 
-const client = z.object({ name: z.string(), redirectUris: z.array(z.string()) });
 const pending = z.object({
   client: z.string(),
   redirectUri: z.string(),
@@ -61,11 +61,6 @@ const granted = z.object({
   until: z.number(),
 });
 const refresh = z.object({ client: z.string(), token: z.string() });
-const registration = z.looseObject({
-  redirect_uris: z.array(z.string().refine(isRedirectUri)).min(1).max(mostRedirectUris),
-  client_name: z.string().max(200).optional(),
-});
-
 /**
  * An authorization server in front of a provider that registers no clients: it registers MCP clients, asks users for
  * consent, and logs them in at the provider as one shared client. It keeps nothing: registrations, logins, codes and
@@ -76,10 +71,11 @@ export class LoginFacade {
   private readonly shared: SharedClient;
   private readonly metadata: IssuerMetadata;
   private readonly seal: TextSeal;
+  private readonly clients: LoginClients;
   private readonly tools: Pick<PolicyTools, 'log' | 'now'>;
   private readonly ended = new AbortController();
 
-  constructor(shared: SharedClient, metadata: IssuerMetadata, tools: PolicyTools) {
+  constructor(shared: SharedClient, sources: ClientSources, metadata: IssuerMetadata, tools: PolicyTools) {
     this.shared = shared;
     this.metadata = metadata;
     this.tools = tools;
@@ -89,10 +85,12 @@ export class LoginFacade {
         issuer: shared.issuer,
       });
     this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), `login ${place}`);
+    this.clients = new LoginClients(sources, this.seal, tools);
   }
 
   close(): void {
     this.ended.abort();
+    this.clients.close();
   }
 
   /** The issuer of the facade: RFC 8414 §3.3 wants it to be the address by which its metadata is found. */
@@ -104,7 +102,8 @@ export class LoginFacade {
       issuer: this.issuerOf(place),
       authorization_endpoint: urlOf(place, 'authorize'),
       token_endpoint: urlOf(place, 'token'),
-      registration_endpoint: urlOf(place, 'register'),
+      ...(this.clients.registers ? { registration_endpoint: urlOf(place, 'register') } : {}),
+      ...(this.clients.readsDocuments ? { client_id_metadata_document_supported: true } : {}),
       response_types_supported: ['code'],
       response_modes_supported: ['query'],
       grant_types_supported: ['authorization_code', 'refresh_token'],
@@ -122,7 +121,7 @@ export class LoginFacade {
     const { method } = exchange.request;
     switch (name) {
       case endpoints.register:
-        return posted(method) ?? this.register(exchange);
+        return this.clients.registers ? (posted(method) ?? this.register(exchange)) : undefined;
       case endpoints.token:
         return posted(method) ?? this.token(exchange);
       case endpoints.authorize:
@@ -135,41 +134,22 @@ export class LoginFacade {
     }
   }
 
-  /** Dynamic client registration (RFC 7591): the id is the sealed registration. */
   private async register(exchange: Exchange): Promise<Reply> {
-    const written = registration.safeParse(jsonOf(await exchange.request.readBody(mostBodyBytes)));
-    if (!written.success) {
-      const aboutUris = written.error.issues.some(({ path }) => path[0] === 'redirect_uris');
-      return oauthError(
-        aboutUris ? 'invalid_redirect_uri' : 'invalid_client_metadata',
-        'expected redirect_uris with https, an app scheme, or http on a loopback address, and client_name as text',
-      );
-    }
-    const { redirect_uris: redirectUris, client_name: name = 'An MCP client' } = written.data;
-    const registered: z.infer<typeof client> = { name: name.slice(0, 80), redirectUris };
-    return json(201, {
-      client_id: this.seal.seal('client', registered),
-      client_name: registered.name,
-      redirect_uris: redirectUris,
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-      token_endpoint_auth_method: 'none',
-    });
+    return this.clients.register(await exchange.request.readBody(mostBodyBytes));
   }
 
   /** Shows the consent page, bound to this browser by a cookie. */
-  private authorize(exchange: Exchange, place: LoginPlace): Reply {
+  private async authorize(exchange: Exchange, place: LoginPlace): Promise<Reply> {
     const query = new URLSearchParams(exchange.request.query);
     const of = (name: string): string | undefined => {
       const [first, ...others] = query.getAll(name);
       return others.length > 0 ? '' : first;
     };
     const clientId = of('client_id') ?? '';
-    const known = client.safeParse(this.seal.open('client', clientId));
-    if (!known.success)
-      return errorPage('The client is not registered here. Remove its login data, and log in again.');
+    const client = await this.clients.find(clientId);
+    if (typeof client === 'string') return errorPage(client);
     const redirectUri = of('redirect_uri') ?? '';
-    if (!isRegistered(redirectUri, known.data.redirectUris))
+    if (!isRegistered(redirectUri, client.redirectUris))
       return errorPage('The client asks to be called at an address that it has not registered.');
     const state = of('state');
     const fail = (error: string): Reply => this.back(place, { redirectUri, state }, { error });
@@ -196,7 +176,7 @@ export class LoginFacade {
       until,
     };
     return consentPage({
-      client: known.data.name,
+      client,
       redirectUri,
       resource: this.issuerOf(place),
       request: this.seal.seal('consent', request),
@@ -265,7 +245,7 @@ export class LoginFacade {
   private async token(exchange: Exchange): Promise<Reply> {
     const form = formOf(await exchange.request.readBody(mostBodyBytes));
     const clientId = form.get('client_id') ?? '';
-    if (!client.safeParse(this.seal.open('client', clientId)).success)
+    if (!this.clients.admits(clientId))
       return oauthError('invalid_client', 'the client is not registered here', 401);
     switch (form.get('grant_type')) {
       case 'authorization_code':
@@ -402,48 +382,3 @@ const errorOf = (text: string | null): string =>
   text !== null && ['access_denied', 'invalid_scope', 'temporarily_unavailable'].includes(text)
     ? text
     : 'server_error';
-
-const open: HeaderLine = ['access-control-allow-origin', '*'];
-
-/** Pages use the endpoints for tokens and registrations: POST passes, a preflight is answered. */
-function posted(method: string): Reply | undefined {
-  if (method === 'POST') return undefined;
-  if (method !== 'OPTIONS') return notAllowed('POST, OPTIONS');
-  const allowed: HeaderLine[] = [
-    ['access-control-allow-methods', 'POST'],
-    ['access-control-allow-headers', '*'],
-    ['access-control-max-age', '600'],
-  ];
-  return { status: 204, headers: [open, ...allowed] };
-}
-
-const notAllowed = (allow: string): Reply => ({ status: 405, headers: [['allow', allow]] });
-
-const json = (status: number, value: object): Reply => ({
-  status,
-  headers: [['content-type', 'application/json'], ['cache-control', 'no-store'], open],
-  body: JSON.stringify(value),
-});
-
-const oauthError = (error: string, description: string, status = 400): Reply =>
-  json(status, { error, error_description: description });
-
-const redirect = (location: string): Reply => ({
-  status: 303,
-  headers: [
-    ['location', location],
-    ['cache-control', 'no-store'],
-    ['referrer-policy', 'no-referrer'],
-  ],
-});
-
-const formOf = (body: Buffer): URLSearchParams => new URLSearchParams(body.toString('utf8'));
-
-function jsonOf(body: Buffer): unknown {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return value;
-  } catch {
-    return undefined;
-  }
-}

@@ -25,6 +25,9 @@ export const isRegistered = (asked: string, registered: readonly string[]): bool
   registered.includes(asked) ||
   (isRedirectUri(asked) && registered.some((one) => withoutPort(one) === withoutPort(asked)));
 
+/** Does it lead to a program on the user's machine (RFC 8252 §7)? Only https leads to a host of its own. */
+export const isOnUsersMachine = (uri: string): boolean => URL.parse(uri)?.protocol !== 'https:';
+
 function withoutPort(text: string): string | symbol {
   const url = URL.parse(text);
   if (url === null || url.protocol !== 'http:' || !loopback.has(url.hostname)) return Symbol(text);

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { setDefaultCACertificates } from 'node:tls';
+import { jsonAnswer, startLoopback, type Loopback } from '../../../auth/loopback.testing.ts';
+import { authority } from '../../../proxy/certificates.testing.ts';
+import { ClientDocuments } from './clientDocuments.ts';
+
+let server: Loopback;
+let id = '';
+const redirectUris = ['https://app.test/back'];
+const described = (more: object = {}): object => ({ client_id: id, redirect_uris: redirectUris, ...more });
+let now = 0;
+
+before(async () => {
+  const ca = authority();
+  setDefaultCACertificates([ca.cert]);
+  server = await startLoopback(jsonAnswer({}), 0, ca.issue({ names: ['localhost'] }));
+  id = `https://localhost:${server.port}/client.json`;
+});
+after(() => server.close());
+beforeEach(() => {
+  now = 0;
+  server.asked.length = 0;
+  server.answer = jsonAnswer(described());
+});
+
+const documents = (hosts = ['localhost'], networks = ['127.0.0.0/8', '::1']): ClientDocuments =>
+  new ClientDocuments({ hosts, networks }, () => now);
+
+test('only the usual form of an https address of a named host is the id of a client with a document', () => {
+  const some = documents(['app.test', '*.apps.test']);
+  for (const admitted of [
+    'https://app.test/client',
+    'https://app.test:8443/client?version=2',
+    'https://a.b.apps.test/client',
+  ])
+    assert.equal(some.admits(admitted), true, admitted);
+  for (const refused of [
+    'http://app.test/client',
+    'https://app.test',
+    'https://app.test/',
+    'https://APP.test/client',
+    'https://app.test:443/client',
+    'https://app.test/a/../client',
+    'https://app.test/%2e%2e/client',
+    'https://app.test/client#part',
+    'https://app.test/client#',
+    'https://user@app.test/client',
+    'https://apps.test/client',
+    'https://evil.test/app.test/client',
+    `https://app.test/${'x'.repeat(1_024)}`,
+    'client',
+    '',
+  ])
+    assert.equal(some.admits(refused), false, refused);
+  assert.equal(documents(['*']).admits('https://anything.test/client'), true);
+});
+
+test('a client has the name and the addresses of its document, and the name of its host otherwise', async () => {
+  const host = `localhost:${server.port}`;
+  assert.deepEqual(await documents().get(id), { name: host, redirectUris, host });
+  server.answer = jsonAnswer(
+    described({
+      client_name: 'Editor',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      logo_uri: 'https://app.test/logo.png',
+    }),
+  );
+  assert.equal((await documents().get(id)).name, 'Editor');
+});
+
+test('a document that describes another client, or one that the gateway cannot serve, is refused', async () => {
+  for (const [document, problem] of [
+    [described({ client_id: `${id}?` }), /client_id: the document describes another client/],
+    [described({ client_id: undefined }), /client_id/],
+    [described({ client_secret: 's' }), /client_secret: a document cannot hold a secret/],
+    [described({ token_endpoint_auth_method: 'private_key_jwt' }), /token_endpoint_auth_method/],
+    [described({ token_endpoint_auth_method: 'client_secret_basic' }), /token_endpoint_auth_method/],
+    [described({ redirect_uris: [] }), /redirect_uris/],
+    [described({ redirect_uris: ['javascript:alert(1)'] }), /redirect_uris.0: expected https/],
+    [described({ redirect_uris: ['http://app.test/back'] }), /redirect_uris.0: expected https/],
+    [described({ grant_types: ['client_credentials'] }), /grant_types: authorization_code is missing/],
+    [described({ response_types: ['token'] }), /response_types: code is missing/],
+    [described({ client_name: 'x'.repeat(17_000) }), /over 16384 bytes/],
+    ['[]', /expected object/],
+    ['{', /not JSON/],
+  ] as const) {
+    server.answer = jsonAnswer(document);
+    await assert.rejects(documents().get(id), problem);
+  }
+  server.answer = (_, response) => response.writeHead(404).end();
+  await assert.rejects(documents().get(id), /answered 404/);
+  server.answer = (_, response) => response.writeHead(302, { location: '/other.json' }).end();
+  await assert.rejects(documents().get(id), /too many redirects/);
+  assert.equal(server.asked.includes('/other.json'), false, 'the gateway follows no redirect');
+});
+
+test('a document at an address that is not public is read only in a network that the operator has named', async () => {
+  for (const networks of [[], ['10.0.0.0/8']])
+    await assert.rejects(documents(['*'], networks).get(id), /does not fetch documents from/);
+  for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1', '[fd12:3456::1]'])
+    await assert.rejects(
+      documents(['*'], []).get(`https://${host}:${server.port}/client.json`),
+      /does not fetch documents from/,
+    );
+  assert.deepEqual(server.asked, []);
+});
+
+test('a document stays for as long as its server says, and at least for a minute', async () => {
+  const some = documents();
+  const readsAt = async (time: number): Promise<number> => {
+    now = time;
+    await some.get(id);
+    return server.asked.length;
+  };
+  server.answer = jsonAnswer(described(), { 'cache-control': 'max-age=120' });
+  assert.equal(await readsAt(0), 1);
+  assert.equal(await readsAt(119_999), 1);
+  server.answer = jsonAnswer(described(), { 'cache-control': 'no-store' });
+  assert.equal(await readsAt(120_000), 2);
+  assert.equal(await readsAt(179_999), 2);
+  server.answer = jsonAnswer(described());
+  assert.equal(await readsAt(180_000), 3);
+  assert.equal(await readsAt(180_000 + 15 * 60_000 - 1), 3);
+  assert.equal(await readsAt(180_000 + 15 * 60_000), 4);
+});
+
+test('requests for one document at the same time read it once, and a failure is not remembered', async () => {
+  const some = documents();
+  server.answer = (_, response) => response.writeHead(503).end();
+  const failed = await Promise.allSettled([some.get(id), some.get(id)]);
+  assert.deepEqual(
+    failed.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  assert.equal(server.asked.length, 1);
+  server.answer = jsonAnswer(described());
+  await Promise.all([some.get(id), some.get(id)]);
+  assert.equal(server.asked.length, 2);
+});
+
+test('no more than 16 documents are read at the same time', async () => {
+  const some = documents();
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  server.answer = (request, response) => {
+    const document = described({ client_id: `https://localhost:${server.port}${request.url}` });
+    void released.then(() => jsonAnswer(document)(request, response));
+  };
+  const reading = Array.from({ length: 16 }, (_, number) => some.get(`${id}?${number}`));
+  await assert.rejects(some.get(`${id}?16`), /too many documents/);
+  release();
+  assert.equal((await Promise.all(reading)).length, 16);
+  await some.get(`${id}?16`);
+});

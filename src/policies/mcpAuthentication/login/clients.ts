@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import type { TextSeal } from '../../../auth/index.ts';
+import { messageOf } from '../../../errorText.ts';
+import type { Reply } from '../../../http/index.ts';
+import type { PolicyTools } from '../../policy.ts';
+import { ClientDocuments, type ClientDocumentSettings } from './clientDocuments.ts';
+import { shownName, type KnownClient } from './knownClient.ts';
+import { isRedirectUri } from './redirectUris.ts';
+import { json, jsonOf, oauthError } from './replies.ts';
+
+/** The ways in which a client can make itself known. */
+export interface ClientSources {
+  /** Clients may register (RFC 7591). */
+  readonly registers: boolean;
+  /** Clients may name the address of their metadata document; absent: they may not. */
+  readonly documents: ClientDocumentSettings | undefined;
+}
+
+const mostRedirectUris = 16;
+const unnamed = 'An MCP client';
+
+const redirectUris = z.array(z.string().refine(isRedirectUri)).min(1).max(mostRedirectUris);
+const registration = z.looseObject({
+  redirect_uris: redirectUris,
+  client_name: z.string().max(200).optional(),
+});
+const registered = z.object({ name: z.string(), redirectUris: z.array(z.string()) });
+
+/** The clients of a login at the gateway. Nothing is kept of those that register: their id is the sealed registration. */
+export class LoginClients {
+  readonly registers: boolean;
+  private readonly documents: ClientDocuments | undefined;
+  private readonly seal: TextSeal;
+  private readonly log: PolicyTools['log'];
+
+  constructor(
+    { registers, documents }: ClientSources,
+    seal: TextSeal,
+    { log, now }: Pick<PolicyTools, 'log' | 'now'>,
+  ) {
+    this.registers = registers;
+    this.documents = documents && new ClientDocuments(documents, now);
+    this.seal = seal;
+    this.log = log;
+  }
+
+  get readsDocuments(): boolean {
+    return this.documents !== undefined;
+  }
+
+  close(): void {
+    this.documents?.close();
+  }
+
+  /** Dynamic client registration (RFC 7591). @param body of the request */
+  register(body: Buffer): Reply {
+    const written = registration.safeParse(jsonOf(body));
+    if (!written.success) {
+      const aboutUris = written.error.issues.some(({ path }) => path[0] === 'redirect_uris');
+      return oauthError(
+        aboutUris ? 'invalid_redirect_uri' : 'invalid_client_metadata',
+        'expected redirect_uris with https, an app scheme, or http on a loopback address, and client_name as text',
+      );
+    }
+    const { redirect_uris: uris, client_name: name = unnamed } = written.data;
+    const client: z.infer<typeof registered> = { name: shownName(name), redirectUris: uris };
+    return json(201, {
+      client_id: this.seal.seal('client', client),
+      client_name: client.name,
+      redirect_uris: uris,
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    });
+  }
+
+  /** The client with an id, or the problem as its user may read it. Never rejects. */
+  async find(id: string): Promise<KnownClient | string> {
+    const client = this.opened(id);
+    if (client !== undefined) return client;
+    if (this.documents?.admits(id) !== true)
+      return 'The client is not registered here. Remove its login data, and log in again.';
+    try {
+      return await this.documents.get(id);
+    } catch (error) {
+      this.log.warn('Login: the metadata document of a client cannot be used', {
+        client: id,
+        problem: messageOf(error),
+      });
+      // The problem would tell strangers about the network of the gateway.
+      return 'The gateway cannot use the metadata document of this client. The log of the gateway has the reason.';
+    }
+  }
+
+  /** May a client with this id ask for tokens? Its codes and refresh tokens are bound to the id. */
+  admits(id: string): boolean {
+    return this.opened(id) !== undefined || this.documents?.admits(id) === true;
+  }
+
+  private opened(id: string): KnownClient | undefined {
+    return this.registers ? registered.safeParse(this.seal.open('client', id)).data : undefined;
+  }
+}

@@ -1,0 +1,180 @@
+/** MCP clients log in at the gateway with the address of their metadata document, without a registration. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { auth } from '@modelcontextprotocol/sdk/client/auth.js';
+import * as sdk2 from '@modelcontextprotocol/client';
+import { openBrowser } from '../../apps/dev-idp/src/browser.testing.ts';
+import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
+import { startLoopback, jsonAnswer, type Loopback } from '../../src/auth/loopback.testing.ts';
+import { authority } from '../../src/proxy/certificates.testing.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import {
+  redirectUri,
+  SharedLogin,
+  sharedLoginConfig,
+  startClosedIdp,
+  type Answer,
+} from './sharedLogin.testing.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'portcullis-client-documents-'));
+const stack = new AsyncDisposableStack();
+stack.defer(() => rmSync(folder, { recursive: true }));
+/** The documents by their path. */
+const described = new Map<string, object>();
+let server: Loopback;
+let idp: DevIdp;
+/** It reads documents of this machine, and registers nobody. */
+let gateway: GatewayProcess;
+let login: SharedLogin;
+/** It reads documents of all public hosts, and registers clients. */
+let open: SharedLogin;
+
+before(async () => {
+  const ca = authority();
+  const bundle = join(folder, 'ca.pem');
+  writeFileSync(bundle, ca.cert);
+  server = await startLoopback(
+    (request, response) => {
+      const document = described.get(request.url ?? '');
+      if (document === undefined) response.writeHead(404).end();
+      else jsonAnswer(document)(request, response);
+    },
+    0,
+    ca.issue({ names: ['localhost'] }),
+  );
+  stack.defer(() => server.close());
+  idp = await startClosedIdp();
+  stack.defer(() => idp.close());
+  const start = async (settings: object): Promise<GatewayProcess> => {
+    const started = await startGateway(sharedLoginConfig(idp, settings), {
+      env: { NODE_EXTRA_CA_CERTS: bundle },
+    });
+    stack.defer(() => started.stop());
+    return started;
+  };
+  gateway = await start({
+    clientDocuments: { hosts: ['localhost'], networks: ['127.0.0.0/8', '::1'] },
+    dynamicRegistration: false,
+  });
+  login = new SharedLogin(gateway, idp);
+  open = new SharedLogin(await start({ clientDocuments: { hosts: ['*'] } }), idp);
+});
+after(() => stack.disposeAsync());
+
+/** Puts a document on the server. @returns the id of its client */
+function client(path: string, more: object = {}): string {
+  const id = `https://localhost:${server.port}${path}`;
+  described.set(path, { client_id: id, client_name: 'Editor', redirect_uris: [redirectUri], ...more });
+  return id;
+}
+
+test('clients of both SDKs log in with the address of their document, call a tool, and refresh their token', async () => {
+  const clientMetadataUrl = client('/sdk.json');
+  const serverUrl = `${gateway.url}/mcp`;
+  const first = Object.assign(login.person(), { clientMetadataUrl });
+  assert.equal(await auth(first, { serverUrl }), 'REDIRECT');
+  const authorizationCode = first.returned.get('code') ?? '';
+  assert.equal(await auth(first, { serverUrl, authorizationCode }), 'AUTHORIZED');
+  assert.equal(first.clientInformation()?.client_id, clientMetadataUrl);
+  const before = first.tokens();
+  assert.equal(await auth(first, { serverUrl }), 'AUTHORIZED');
+  assert.notEqual(first.tokens()?.access_token, before?.access_token);
+
+  const second = Object.assign(login.person(), { clientMetadataUrl });
+  const options = { authProvider: second };
+  const transport = new sdk2.StreamableHTTPClientTransport(new URL(serverUrl), options);
+  const client2 = new sdk2.Client({ name: 'e2e', version: '1' });
+  await assert.rejects(client2.connect(transport), /Unauthorized|authoriz/i);
+  await transport.finishAuth(second.returned);
+  assert.equal(second.clientInformation()?.client_id, clientMetadataUrl);
+  await client2.connect(new sdk2.StreamableHTTPClientTransport(new URL(serverUrl), options));
+  const answer = await client2.callTool({ name: 'echo', arguments: { message: 'hello' } });
+  assert.match(JSON.stringify(answer), /hello/);
+  await client2.close();
+});
+
+test('the metadata says which kinds of clients the gateway takes', async () => {
+  const metadataOf = async (at: SharedLogin): Promise<Answer> =>
+    (await (await fetch(at.wellKnown('oauth-authorization-server'))).json()) as Answer;
+  const documentsOnly = await metadataOf(login);
+  assert.equal(documentsOnly.client_id_metadata_document_supported, true);
+  assert.equal('registration_endpoint' in documentsOnly, false);
+  const both = await metadataOf(open);
+  assert.equal(both.client_id_metadata_document_supported, true);
+  assert.equal(typeof both.registration_endpoint, 'string');
+});
+
+test('without dynamic registration, nobody registers, and a registration of another gateway is worth nothing', async () => {
+  const body = JSON.stringify({ redirect_uris: [redirectUri] });
+  const response = await fetch(login.wellKnown('mcp-login-register'), { method: 'POST', body });
+  assert.equal(response.status, 404);
+  await response.body?.cancel();
+  const [, registered] = await open.post('mcp-login-register', body);
+  const id = String(registered.client_id);
+  assert.equal((await openBrowser(gateway.url).get(login.authorizeUrl(id))).status, 400);
+  assert.deepEqual((await login.redeem(id, 'code'))[1].error, 'invalid_client');
+});
+
+test('the consent page names the host of the document, and warns of names that nobody can check', async () => {
+  const browser = openBrowser(gateway.url);
+  const host = `localhost:${server.port}`;
+  const onMachine = await browser.get(login.authorizeUrl(client('/named.json')));
+  assert.ok(onMachine.body.includes(`<b>Editor</b> of <b>${host}</b>`), onMachine.body);
+  assert.match(onMachine.body, /a program on your own machine/);
+  const back = 'https://editor.test/back';
+  const id = client('/hosted.json', { redirect_uris: [back], client_name: '<script>x</script>' });
+  const hosted = await browser.get(login.authorizeUrl(id, { redirect_uri: back }));
+  assert.equal(hosted.status, 200);
+  assert.doesNotMatch(hosted.body, /own machine|<script/);
+  const [, registered] = await open.post(
+    'mcp-login-register',
+    JSON.stringify({ redirect_uris: [back], client_name: 'Editor' }),
+  );
+  const url = open.authorizeUrl(String(registered.client_id), { redirect_uri: back });
+  const unchecked = await openBrowser(new URL(url).origin).get(url);
+  assert.match(unchecked.body, /Nobody has checked the name/);
+});
+
+test('a code belongs to the client whose document began the login', async () => {
+  const [own, other] = [client('/own.json'), client('/other.json')];
+  const back = await login.logIn(login.authorizeUrl(own));
+  const code = back.searchParams.get('code') ?? '';
+  assert.equal((await login.redeem(other, code))[1].error, 'invalid_grant');
+  const [status, tokens] = await login.redeem(own, code);
+  assert.equal(status, 200, JSON.stringify(tokens));
+  const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+  assert.equal((await login.redeem(other, '', refresh))[1].error, 'invalid_grant');
+  assert.equal((await login.redeem(own, '', refresh))[0], 200);
+});
+
+test('a document that cannot be used ends the login at the gateway, and only the log has the reason', async () => {
+  const browser = openBrowser(gateway.url);
+  for (const [id, reason] of [
+    [client('/secret.json', { client_secret: 's' }), 'client_secret: a document cannot hold a secret'],
+    [client('/moved.json', { client_id: 'https://localhost/moved.json' }), 'describes another client'],
+    [`https://localhost:${server.port}/missing.json`, 'answered 404'],
+  ] as const) {
+    const page = await browser.get(login.authorizeUrl(id));
+    assert.equal(page.status, 400, id);
+    assert.ok(page.url.startsWith(gateway.url), 'the user stays at the gateway');
+    assert.equal(page.body.includes(reason), false);
+    await gateway.logged(new RegExp(reason));
+  }
+  const foreign = login.authorizeUrl(client('/foreign.json'), { redirect_uri: 'https://evil.test/' });
+  assert.equal((await browser.get(foreign)).status, 400);
+});
+
+test('a gateway asks no host that it was not told of, and no address that is not public', async () => {
+  const id = client('/inside.json');
+  server.asked.length = 0;
+  for (const address of [id, id.replace('localhost', '127.0.0.1'), id.replace('localhost', '[::1]')]) {
+    const url = open.authorizeUrl(address);
+    assert.equal((await openBrowser(new URL(url).origin).get(url)).status, 400, address);
+  }
+  const byAddress = login.authorizeUrl(id.replace('localhost', '127.0.0.1'));
+  assert.equal((await openBrowser(gateway.url).get(byAddress)).status, 400);
+  assert.deepEqual(server.asked, []);
+});
