@@ -109,6 +109,9 @@ function merged([first, ...more]: readonly Schema[]): Schema | undefined {
 /** Fields that the file requires may stand elsewhere. */
 const withoutRequired = ({ required: _, ...others }: Schema): Schema => others;
 
+/** The file has a text there. */
+const mapFor = ({ description }: Schema): Schema => ({ type: 'object', description });
+
 function inForm(schema: Schema, form: ClusterForm): Record<string, unknown> {
   const properties = { ...(schema['properties'] as Record<string, Schema>) };
   for (const name of form.without) delete properties[name];
@@ -128,8 +131,9 @@ function inForm(schema: Schema, form: ClusterForm): Record<string, unknown> {
     };
   const oneOf = alternatives(form);
   const [first = '', ...more] = oneOf;
+  const map = schema['type'] === 'object' ? withoutRequired(schema) : mapFor(schema);
   return {
-    ...withoutRequired(schema),
+    ...map,
     properties,
     ...(more.length === 0 ? { required: [first] } : crdRules(exactlyOne(...oneOf))),
   };

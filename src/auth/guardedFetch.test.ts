@@ -92,6 +92,31 @@ test('a closed address is asked where the operator has opened it', async (t) => 
   assert.equal(asked.length, 1);
 });
 
+test('a form is sent as a form, and its answer is as that of any fetch', async (t) => {
+  const { port } = await server(t, (request, response) => {
+    let body = '';
+    request.on('data', (chunk) => (body += String(chunk)));
+    request.on('end', () => {
+      const { method, headers } = request;
+      jsonAnswer({ method, body, type: headers['content-type'], length: headers['content-length'] })(
+        request,
+        response,
+      );
+    });
+  });
+  const fetch = guardedFetch({ lookup: leadsTo('127.0.0.1'), closed: new BlockList() });
+  const url = `http://idp.ns.svc:${port}/token`;
+  const body = new URLSearchParams({ a: '1', b: 'ä ' });
+  const answer = await fetch(url, { method: 'POST', body });
+  assert.deepEqual(await answer.json(), {
+    method: 'POST',
+    body: 'a=1&b=%C3%A4+',
+    type: 'application/x-www-form-urlencoded;charset=UTF-8',
+    length: '13',
+  });
+  await assert.rejects(fetch(url, { method: 'POST', body: Buffer.from('a') }), /only a text or a form/);
+});
+
 test('a name that leads to a closed address is not connected to, and neither is the address itself', async (t) => {
   const { port, asked } = await server(t);
   const refused = /does not fetch documents from/;

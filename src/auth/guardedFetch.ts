@@ -28,6 +28,10 @@ export const closedAddresses = (): BlockList => listOf(closed4, closed6);
 /** The same, and all other addresses that are not public (RFC 6890, and the IANA registries that follow it). */
 export const specialAddresses = (): BlockList => listOf([...closed4, ...private4], [...closed6, ...private6]);
 
+/** @param address as text, of IPv4 or IPv6 */
+export const isAmong = (list: BlockList, address: string): boolean =>
+  list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
 type Subnets = readonly (readonly [network: string, bits: number])[];
 
 function listOf(subnets4: Subnets, subnets6: Subnets): BlockList {
@@ -102,7 +106,7 @@ export function guardedFetch({
   isOpen = () => false,
 }: GuardOptions = {}): typeof fetch {
   const why = (address: string): string | undefined =>
-    closed.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4') && !isOpen(address)
+    isAmong(closed, address) && !isOpen(address)
       ? `the gateway does not fetch documents from ${address}`
       : undefined;
   const guarded: LookupAll = (hostname, options, done) =>
@@ -123,8 +127,17 @@ export function guardedFetch({
   };
 }
 
-async function ask(url: URL, lookup: LookupAll, { signal, headers }: RequestInit): Promise<Response> {
+async function ask(
+  url: URL,
+  lookup: LookupAll,
+  { signal, headers: written, method = 'GET', body: content }: RequestInit,
+): Promise<Response> {
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const headers = new Headers(written);
+  if (content instanceof URLSearchParams && !headers.has('content-type'))
+    headers.set('content-type', 'application/x-www-form-urlencoded;charset=UTF-8');
+  else if (content !== undefined && content !== null && typeof content !== 'string')
+    throw new TypeError('only a text or a form can be sent');
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = send(url, {
       // A connection of its own: one that is kept would have been checked for another request.
@@ -136,12 +149,13 @@ async function ask(url: URL, lookup: LookupAll, { signal, headers }: RequestInit
           else if (options.all === true) done(null, addresses as unknown as string, 0);
           else done(null, first.address, first.family);
         }),
-      headers: Object.fromEntries(new Headers(headers)),
+      method,
+      headers: Object.fromEntries(headers),
       ...(signal ? { signal } : {}),
     });
     request.once('response', resolve);
     request.once('error', reject);
-    request.end();
+    request.end(content?.toString());
   });
   const { statusCode = 502 } = answer;
   const fields = Object.entries(answer.headers).flatMap(([name, value]): [string, string][] =>

@@ -4,7 +4,7 @@ export { bodyWithin } from './bodyWithin.ts';
 export { boundedFetch } from './boundedFetch.ts';
 export { bearerChallenge, type Challenge } from './challenge.ts';
 export { getJson } from './getJson.ts';
-export { guardedFetch, specialAddresses } from './guardedFetch.ts';
+export { closedAddresses, guardedFetch, isAmong, specialAddresses } from './guardedFetch.ts';
 export { createIssuerMetadata, type IssuerMetadata, type IssuerMetadataOptions } from './issuerMetadata.ts';
 export { metadataAt, metadataUrls } from './issuerMetadata.ts';
 export { clientAuthentication, providerMessage } from './oauthClient.ts';

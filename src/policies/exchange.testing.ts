@@ -10,6 +10,8 @@ export interface FakeRequest {
   readonly scheme?: 'http' | 'https';
   readonly remoteAddress?: string;
   readonly headers?: readonly HeaderLine[];
+  /** No policy may read it unless given. */
+  readonly body?: string;
   readonly identity?: Identity;
   /** The first item that the body names. */
   readonly item?: { readonly item: McpItem; readonly call: ItemCall } | Error;
@@ -100,7 +102,10 @@ export class FakeExchange implements Exchange {
         return found.length === 0 ? undefined : found.map(([, value]) => value).join(', ');
       },
       headerLines: () => lines,
-      readBody: () => Promise.reject(new Error('no policy reads the body')),
+      readBody: () =>
+        fake.body === undefined
+          ? Promise.reject(new Error('no policy reads the body'))
+          : Promise.resolve(Buffer.from(fake.body)),
       decided: () => undefined,
       annotate: (field, value) => {
         this.annotations[field] = value;

@@ -99,7 +99,7 @@ export interface ClusterForm {
   readonly without: readonly string[];
   /** The field that names the object, and the entry of the object. */
   readonly from:
-    | { readonly field: 'secret'; readonly entry: '.htpasswd' | 'api-key' }
+    | { readonly field: 'secret'; readonly entry: '.htpasswd' | 'api-key' | 'client-secret' }
     | { readonly field: 'configMap'; readonly entry: 'jwks.json' };
   /** The field of the file that gets the text; without it the text takes the place of all fields. */
   readonly as?: string;

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { until } from '../../src/until.testing.ts';
-import { ask, type Answer } from '../e2e/http.testing.ts';
+import { ask, type Answer, type Question } from '../e2e/http.testing.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { openSession } from '../e2e/session.testing.ts';
 import { everything } from '../e2e/stage.testing.ts';
@@ -307,6 +307,59 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
     ]);
     assert.doesNotMatch(written, /open-sesame|another-word/);
     assert.doesNotMatch(controller?.log() ?? 'open-sesame', /open-sesame|another-word/);
+  });
+
+  test('clients log in at a proxy that is one client of the provider, with a secret of a Secret', async () => {
+    const secret = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'login', namespace: 'default' },
+      stringData: { 'client-secret': 'open-sesame-of-the-client' },
+    });
+    await stage.cluster.apply(
+      [
+        route('logins', 'logins.test', 'answer', 'logins'),
+        policy('logins', {
+          mcpAuthentication: {
+            issuer,
+            audiences: [audience],
+            jwks: { inline: jwks },
+            provider: { entra: {} },
+            clientId: 'gateway',
+            clientSecret: { secret: 'login' },
+          },
+        }),
+      ].join('\n---\n'),
+    );
+    await answers('logins.test', 500);
+    await stage.cluster.apply(secret);
+    await answers('logins.test', 401);
+    const at = (path: string, init: Question = {}): Promise<Answer> =>
+      ask(`http://127.0.0.1:${port}/.well-known/${path}`, {
+        ...init,
+        headers: { host: 'logins.test', ...init.headers },
+      });
+    const metadata = JSON.parse((await at('oauth-authorization-server')).body) as Record<string, string>;
+    assert.equal(metadata['issuer'], 'http://logins.test');
+    const registered = await at('mcp-login-register', {
+      method: 'POST',
+      body: JSON.stringify({ redirect_uris: ['http://127.0.0.1/back'], client_name: 'Editor' }),
+    });
+    assert.equal(registered.status, 201, registered.body);
+    const query = new URLSearchParams({
+      client_id: (JSON.parse(registered.body) as { readonly client_id: string }).client_id,
+      redirect_uri: 'http://127.0.0.1/back',
+      response_type: 'code',
+      code_challenge: 'c'.repeat(43),
+      code_challenge_method: 'S256',
+    });
+    const page = await at(`mcp-login-authorize?${query.toString()}`);
+    assert.match(page.body, /<b>Editor<\/b> asks for access to <b>http:\/\/logins.test<\/b>/);
+    // All proxies share the key, so none makes one of its own.
+    assert.doesNotMatch(proxy?.log() ?? '', /forgotten at a restart/);
+    assert.doesNotMatch((proxy?.log() ?? '') + (controller?.log() ?? ''), /open-sesame-of-the-client/);
+    const written = await stage.cluster.kubectl(['get', 'gatewaypolicy,httproute', '-A', '-o', 'yaml']);
+    assert.doesNotMatch(written, /open-sesame-of-the-client/);
   });
 
   test('the older of two conflicting policies counts; missing targets and wrong expressions are reported', async () => {

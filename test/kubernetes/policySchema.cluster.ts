@@ -65,6 +65,35 @@ const wrong: Readonly<Record<string, object>> = {
       location: { queryParameter: { name: 'a' }, cookie: { name: 'a' } },
     },
   }),
+  'a provider that registers no clients, without a client': about({
+    mcpAuthentication: { issuer: 'https://a.example.com', audiences: ['a'], provider: { entra: {} } },
+  }),
+  'a client for several issuers': about({
+    mcpAuthentication: { issuers: [{ issuer: 'https://a.example.com', audiences: ['a'] }], clientId: 'a' },
+  }),
+  'documents of clients without a client': about({
+    mcpAuthentication: {
+      issuer: 'https://a.example.com',
+      audiences: ['a'],
+      clientDocuments: { hosts: ['*'] },
+    },
+  }),
+  'a login that no client can use': about({
+    mcpAuthentication: {
+      issuer: 'https://a.example.com',
+      audiences: ['a'],
+      clientId: 'a',
+      dynamicRegistration: false,
+    },
+  }),
+  'a secret that everybody can read': about({
+    mcpAuthentication: {
+      issuer: 'https://a.example.com',
+      audiences: ['a'],
+      clientId: 'a',
+      clientSecret: 'open sesame',
+    },
+  }),
   'a file of passwords': about({ basicAuth: { htpasswd: { file: '/etc/passwd' } } }),
   'a key that everybody can read': about({ apiKey: { keys: [{ key: 'open sesame' }] } }),
   'a key of two kinds': about({ apiKey: { keys: [{ secret: 'a', keyHash: `sha256:${'0'.repeat(64)}` }] } }),
@@ -99,6 +128,16 @@ const right: Readonly<Record<string, object>> = {
   },
   'a token in the URL': about({
     jwtAuth: { issuer: 'a', jwks: { configMap: 'keys' }, location: { queryParameter: { name: 'a' } } },
+  }),
+  'a login at the gateway': about({
+    mcpAuthentication: {
+      issuer: 'https://login.example.com',
+      audiences: ['a'],
+      provider: { entra: {} },
+      clientId: 'a',
+      clientDocuments: { hosts: ['*.example.com'], networks: ['10.0.0.0/8'] },
+      dynamicRegistration: false,
+    },
   }),
   'a token that an expression finds': about({
     jwtAuth: {

@@ -12,6 +12,7 @@ export const entryLimits = {
   'jwks.json': 65_536,
   '.htpasswd': 65_536,
   'api-key': 8_192,
+  'client-secret': 8_192,
   ...descriptionEntries,
 } as const;
 

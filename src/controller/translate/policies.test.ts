@@ -105,6 +105,32 @@ test('a status keeps the entries of other controllers and stays within the limit
   );
 });
 
+test('the secret of a client at the provider is the text of a Secret, without its last line break', () => {
+  const { objects } = readObjects(base());
+  const mcpAuthentication = {
+    issuer: 'https://login.example.com',
+    audiences: ['a'],
+    provider: { entra: {} },
+    clientId: 'gateway',
+    clientSecret: { secret: 'login' },
+  };
+  const withSecret = (data: Readonly<Record<string, string>>): Translation =>
+    run({
+      ...objects,
+      secrets: [{ metadata: { name: 'login', namespace: 'default' }, data }],
+      gatewayPolicies: [policy({ targetRefs: forRoute, policies: { mcpAuthentication } })],
+    });
+  const text = Buffer.from('open-sesame\n').toString('base64');
+  const [use] = ruleIn(withSecret({ 'client-secret': text })).policies;
+  assert.equal((use?.settings as { readonly clientSecret?: string }).clientSecret, 'open-sesame');
+  assert.equal(use?.guarded, true);
+  const [ancestor] = ancestorsIn(withSecret({ other: text }));
+  assert.match(
+    ancestor?.conditions?.[0]?.message ?? '',
+    /mcpAuthentication.clientSecret: .*it does not hold client-secret/,
+  );
+});
+
 test('a status never contains data of a Secret', () => {
   const { objects } = readObjects(base());
   const secret = (name: string, entry: string, text: string): Secret => ({

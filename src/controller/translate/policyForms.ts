@@ -84,7 +84,7 @@ function textNamed(name: string, from: ClusterForm['from'], texts: Texts): strin
   if (from.field === 'configMap') return texts.configMap(name, from.entry);
   const text = texts.secret(name, from.entry);
   // The line break that editors end a file with is no part of a key.
-  return from.entry === 'api-key' ? text.replace(/\r?\n$/, '') : text;
+  return from.entry === '.htpasswd' ? text : text.replace(/\r?\n$/, '');
 }
 
 /** The text of the field that stands there. */

@@ -215,6 +215,9 @@ function trustedOf(
 
 export type McpAuthenticationSettings = z.output<typeof mcpAuthenticationSchema>;
 
+/** The providers with which clients cannot log in without a client of the operator. */
+const needClient = providerNames.filter((name) => provider(name).needsClient !== undefined);
+
 export const mcpAuthenticationFacts = {
   schema: mcpAuthenticationSchema,
   on: ['route'],
@@ -231,14 +234,34 @@ export const mcpAuthenticationFacts = {
     };
   },
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
-  clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks')],
-  // The gateway would send requests to addresses that a tenant has named.
-  notInCluster: ['clientId', 'clientSecret', 'clientDocuments', 'dynamicRegistration'],
+  clusterForms: [
+    keySetForm('jwks'),
+    keySetForm('issuers.*.jwks'),
+    {
+      path: 'clientSecret',
+      without: [],
+      from: { field: 'secret', entry: 'client-secret' },
+      description: 'A Secret of the same namespace that holds the secret of clientId as client-secret.',
+    },
+  ],
   crdRules: {
     '': [
       {
         rule: 'has(self.issuers) ? !(has(self.issuer) || has(self.audiences) || has(self.jwks) || has(self.provider) || has(self.jwtValidationOptions)) : has(self.issuer) && has(self.audiences)',
         message: 'expected issuer and audiences, or issuers that hold all that is about an issuer',
+      },
+      {
+        rule: 'has(self.clientId) ? !has(self.issuers) : !(has(self.clientSecret) || has(self.clientDocuments) || has(self.dynamicRegistration))',
+        message:
+          'clientSecret, clientDocuments and dynamicRegistration need clientId, which goes with one issuer',
+      },
+      {
+        rule: `has(self.clientId) || !has(self.provider) || !(${needClient.map((name) => `has(self.provider.${name})`).join(' || ')})`,
+        message: `${needClient.join(' and ')} need clientId`,
+      },
+      {
+        rule: '!has(self.dynamicRegistration) || self.dynamicRegistration || has(self.clientDocuments)',
+        message: 'dynamicRegistration: false needs clientDocuments',
       },
     ],
     provider: [oneOf(...providerNames)],

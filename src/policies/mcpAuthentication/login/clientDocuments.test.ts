@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 
 const documents = (hosts = ['localhost'], networks = ['127.0.0.0/8', '::1']): ClientDocuments =>
-  new ClientDocuments({ hosts, networks }, () => now);
+  new ClientDocuments({ hosts, networks }, { now: () => now, guarded: false });
 
 test('only the usual form of an https address of a named host is the id of a client with a document', () => {
   const some = documents(['app.test', '*.apps.test']);
@@ -105,6 +105,19 @@ test('a document at an address that is not public is read only in a network that
       documents(['*'], []).get(`https://${host}:${server.port}/client.json`),
       /does not fetch documents from/,
     );
+  assert.deepEqual(server.asked, []);
+});
+
+test('a tenant of a cluster opens no address of the machine', async () => {
+  const some = new ClientDocuments(
+    { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'] },
+    { now: () => now, guarded: true },
+  );
+  await assert.rejects(some.get(id), /does not fetch documents from/);
+  await assert.rejects(
+    some.get('https://169.254.169.254/client.json'),
+    /does not fetch documents from 169.254.169.254/,
+  );
   assert.deepEqual(server.asked, []);
 });
 

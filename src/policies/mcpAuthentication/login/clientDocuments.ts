@@ -1,7 +1,7 @@
 /** Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): the id of a client is their address. */
 
 import { z } from 'zod';
-import { getJson, guardedFetch, specialAddresses } from '../../../auth/index.ts';
+import { closedAddresses, getJson, guardedFetch, isAmong, specialAddresses } from '../../../auth/index.ts';
 import { networks } from '../../../http/index.ts';
 import { hostnameMatches } from '../../../model/index.ts';
 import { shownName, type KnownClient } from './knownClient.ts';
@@ -49,6 +49,13 @@ function has(value: string): (list: readonly string[]) => boolean {
   return (list) => list.includes(value);
 }
 
+export interface DocumentTools {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** A tenant may have written the settings: no network opens addresses of the proxy, its node or its cloud. */
+  readonly guarded: boolean;
+}
+
 interface Kept {
   readonly client: KnownClient;
   /** Milliseconds since the epoch. */
@@ -67,12 +74,15 @@ export class ClientDocuments {
   private readonly running = new Map<string, Promise<KnownClient>>();
   private readonly ended = new AbortController();
 
-  /** @param now milliseconds since the epoch */
-  constructor({ hosts, networks: own = [] }: ClientDocumentSettings, now: () => number) {
+  constructor({ hosts, networks: own = [] }: ClientDocumentSettings, { now, guarded }: DocumentTools) {
     const open = networks(own);
+    const closed = guarded ? closedAddresses() : undefined;
     this.hosts = hosts;
     this.now = now;
-    this.fetch = guardedFetch({ closed: specialAddresses(), isOpen: (address) => open.has(address) });
+    this.fetch = guardedFetch({
+      closed: specialAddresses(),
+      isOpen: (address) => open.has(address) && (closed === undefined || !isAmong(closed, address)),
+    });
   }
 
   close(): void {

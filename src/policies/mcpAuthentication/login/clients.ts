@@ -36,10 +36,10 @@ export class LoginClients {
   constructor(
     { registers, documents }: ClientSources,
     seal: TextSeal,
-    { log, now }: Pick<PolicyTools, 'log' | 'now'>,
+    { log, now, guarded = false }: Pick<PolicyTools, 'log' | 'now' | 'guarded'>,
   ) {
     this.registers = registers;
-    this.documents = documents && new ClientDocuments(documents, now);
+    this.documents = documents && new ClientDocuments(documents, { now, guarded });
     this.seal = seal;
     this.log = log;
   }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
+import { guardedFetch, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { GatewayError } from '../../../errors.ts';
 import type { Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
@@ -72,6 +72,7 @@ export class LoginFacade {
   private readonly metadata: IssuerMetadata;
   private readonly seal: TextSeal;
   private readonly clients: LoginClients;
+  private readonly fetch: typeof fetch;
   private readonly tools: Pick<PolicyTools, 'log' | 'now'>;
   private readonly ended = new AbortController();
 
@@ -86,6 +87,7 @@ export class LoginFacade {
       });
     this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), `login ${place}`);
     this.clients = new LoginClients(sources, this.seal, tools);
+    this.fetch = tools.guarded === true ? guardedFetch() : fetch;
   }
 
   close(): void {
@@ -300,6 +302,7 @@ export class LoginFacade {
       clientId,
       clientSecret,
       form,
+      fetch: this.fetch,
       signal: this.ended.signal,
       log,
     });

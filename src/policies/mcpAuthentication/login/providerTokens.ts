@@ -19,6 +19,7 @@ export interface TokenCall {
   readonly clientId: string;
   readonly clientSecret: string | undefined;
   readonly form: Readonly<Record<string, string>>;
+  readonly fetch: typeof fetch;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -42,6 +43,7 @@ async function ask({
   clientId,
   clientSecret,
   form,
+  fetch: send,
   signal,
   log,
 }: TokenCall): Promise<TokenAnswer> {
@@ -56,7 +58,7 @@ async function ask({
       body.set('client_secret', clientSecret);
     else headers.set('authorization', `Basic ${basic(clientId, clientSecret)}`);
   }
-  const response = await fetch(endpoint, {
+  const response = await send(endpoint, {
     method: 'POST',
     headers,
     body,

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { TextSeal } from '../../../auth/index.ts';
+import { jsonAnswer, startLoopback } from '../../../auth/loopback.testing.ts';
+import { FakeExchange } from '../../exchange.testing.ts';
+import { toolsWith } from '../../tools.testing.ts';
+import { LoginFacade } from './facade.ts';
+
+const place = { origin: 'http://gateway.test', path: '/mcp' };
+const sealingKey = 'a key that replicas share';
+
+for (const guarded of [true, false])
+  test(`${guarded ? 'a GatewayPolicy' : 'a file'} ${guarded ? 'cannot have' : 'has'} the gateway call a token endpoint on its own machine`, async (t) => {
+    const provider = await startLoopback(jsonAnswer({ access_token: 'token', token_type: 'Bearer' }));
+    t.after(() => provider.close());
+    const tools = { ...toolsWith([]), sealingKey, guarded };
+    const facade = new LoginFacade(
+      {
+        issuer: provider.url,
+        clientId: 'gateway',
+        clientSecret: 'gateway-secret',
+        audience: undefined,
+        scopes: [],
+      },
+      { registers: true, documents: undefined },
+      {
+        get: () => Promise.resolve({ issuer: provider.url, token_endpoint: `${provider.url}/token` }),
+        close: () => undefined,
+      },
+      tools,
+    );
+    t.after(() => facade.close());
+    // Another replica has sealed what the client carries.
+    const seal = new TextSeal(sealingKey, `login ${tools.place}`);
+    const client = seal.seal('client', { name: 'Editor', redirectUris: ['http://127.0.0.1/'] });
+    const bound = createHash('sha256').update(client).digest('base64url');
+    const body = new URLSearchParams({
+      grant_type: 'refresh_token',
+      client_id: client,
+      refresh_token: seal.seal('refresh', { client: bound, token: 'of the provider' }),
+    });
+    const exchange = new FakeExchange({ method: 'POST', body: body.toString() });
+    const answer = await facade.answer(exchange, 'mcp-login-token', place);
+    assert.equal(answer?.status, guarded ? 502 : 200, String(answer?.body));
+    assert.deepEqual(provider.asked, guarded ? [] : ['/token']);
+  });
