@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts';
 import { messageOf } from '../errorText.ts';
-import type { Logger } from '../telemetry/index.ts';
+import { linesIn, type Logger } from '../telemetry/index.ts';
 import { SinkError, type AuditSinkPort } from './auditSink.ts';
 import type { Chain, ChainPlace } from './chain.ts';
 import { LastLines } from './lastLines.ts';
@@ -261,7 +261,7 @@ export class AuditWriter {
     const stored = error instanceof SinkError ? error.stored : 0;
     const rest = stored === 0 ? batch : batch.subarray(stored);
     if (stored > 0) {
-      const lines = count(batch.subarray(0, stored));
+      const lines = linesIn(batch.subarray(0, stored));
       this.stored += lines;
       this.batchLines -= lines;
       this.options.onWritten(lines);
@@ -295,12 +295,6 @@ export class AuditWriter {
     }
   }
 }
-
-const count = (bytes: Buffer): number => {
-  let lines = 0;
-  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) lines++;
-  return lines;
-};
 
 const unavailable = (detail: string): GatewayError => new GatewayError('audit_unavailable', { detail });
 

@@ -2,6 +2,7 @@ export type * from './contract.ts';
 export { accessFieldsOf } from './accessFields.ts';
 export { accessSink, createAccessLog, type AccessLogOptions } from './accessLog.ts';
 export { createLogger, type LoggerOptions } from './logger.ts';
+export { linesIn } from './linePage.ts';
 export { createMetrics } from './metrics.ts';
 export { addUp, countsOf, exposeSum } from './metricsSum.ts';
 export { forgetSecrets, rememberSecrets, secretsGeneration } from './knownSecrets.ts';

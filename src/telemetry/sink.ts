@@ -1,11 +1,12 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { LinePage, linesIn } from './linePage.ts';
 
 /** The destination of lines: a file descriptor (1 is stdout, 2 is stderr) or a stream. */
 export type Destination = 1 | 2 | Writable;
 
 export interface SinkOptions {
-  /** Lines are gathered up to this many characters before they are written; 0 writes each at once. */
+  /** Lines are gathered up to this many bytes before they are written; 0 writes each at once. */
   readonly flushAt: number;
   /** Longest time a gathered line waits, in milliseconds. */
   readonly flushMs: number;
@@ -18,7 +19,7 @@ export interface SinkOptions {
   readonly lossLine?: (lines: number) => string;
 }
 
-/** Characters kept for a destination that does not keep up; lines beyond them are dropped and counted. */
+/** Bytes kept for a destination that does not keep up; lines beyond them are dropped and counted. */
 const maxBacklog = 4_194_304;
 const retryMs = 50;
 const reportMs = 10_000;
@@ -29,7 +30,7 @@ const newline = 0x0a;
 const lineEnd = Buffer.from('\n');
 const noBytes = Buffer.alloc(0);
 
-const linesIn = (text: string): number => text.split('\n').length - 1;
+const linesOf = (text: string): number => text.split('\n').length - 1;
 
 /** Writes whole lines in order, keeps bounded memory, and leaves nothing behind when the process exits. */
 export class Sink {
@@ -37,7 +38,7 @@ export class Sink {
   readonly #backlogOf: () => number;
   readonly #options: SinkOptions;
   readonly #atExit = (): void => this.#finish();
-  #gathered = '';
+  readonly #gathered: LinePage;
   /** The bytes that the destination did not take yet, always from the middle or the start of whole lines. */
   #rest: Buffer | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -50,6 +51,7 @@ export class Sink {
 
   constructor(destination: Destination, options: SinkOptions) {
     this.#options = options;
+    this.#gathered = new LinePage(options.flushAt);
     if (typeof destination === 'number') {
       // Opening the stream makes a pipe non-blocking; a reader that stalls must not stall the gateway.
       void (destination === 1 ? process.stdout : process.stderr).writableLength;
@@ -61,7 +63,7 @@ export class Sink {
       this.#put = (chunk) => {
         if (destination.destroyed) throw new Error('the destination is gone');
         destination.write(chunk, (error) => {
-          if (error) this.#dropped += linesIn(chunk.toString());
+          if (error) this.#dropped += linesIn(chunk);
         });
         return chunk.length;
       };
@@ -73,11 +75,11 @@ export class Sink {
   /** Takes a text of whole lines, ending in a newline. Never throws and never waits. */
   write(line: string): void {
     if (this.#gathered.length + (this.#rest?.length ?? 0) + this.#backlogOf() > maxBacklog) {
-      this.#dropped += linesIn(line);
+      this.#dropped += linesOf(line);
       this.#report();
       return;
     }
-    this.#gathered += line;
+    this.#gathered.add(line);
     if (this.#rest === undefined && this.#gathered.length >= this.#options.flushAt) this.flush();
     else this.#arm(this.#options.flushMs);
   }
@@ -110,11 +112,10 @@ export class Sink {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
       // A closed pipe, a full disk: these lines are lost, the next ones may fare better.
-      const refused = this.#reporting > 0 ? this.#reporting : linesIn(this.#rest?.toString() ?? '');
-      this.#dropped += refused + linesIn(this.#gathered);
+      const refused = this.#reporting > 0 ? this.#reporting : linesIn(this.#rest ?? noBytes);
+      this.#dropped += refused + linesIn(this.#gathered.take());
       this.#reporting = 0;
       this.#rest = undefined;
-      this.#gathered = '';
       return true;
     }
   }
@@ -124,7 +125,7 @@ export class Sink {
     if (this.#rest !== undefined) return true;
     this.#reporting = 0;
     const { lossLine } = this.#options;
-    if (this.#gathered === '' && (this.#dropped === 0 || lossLine === undefined)) return false;
+    if (this.#gathered.length === 0 && (this.#dropped === 0 || lossLine === undefined)) return false;
     // The half of a line that the destination took gets an end, so that the next record is a line of its own.
     if (!this.#atLineStart) this.#atLineStart = this.#put(lineEnd) > 0;
     if (this.#dropped > 0 && lossLine !== undefined) {
@@ -132,8 +133,7 @@ export class Sink {
       this.#dropped = 0;
       this.#rest = Buffer.from(lossLine(this.#reporting));
     } else {
-      this.#rest = Buffer.from(this.#gathered);
-      this.#gathered = '';
+      this.#rest = this.#gathered.take();
     }
     return true;
   }
