@@ -7,13 +7,14 @@ const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
  * Makes the `fetch` of calls to a provider: it follows no redirect, and reads no more than 256 KiB.
  * @param ended ends with the owner of the calls
  * @param onSend hears of each request
+ * @param send another `fetch`, such as one that is guarded
  */
 export const boundedFetch =
-  (ended?: AbortSignal, onSend?: () => void): typeof fetch =>
+  (ended?: AbortSignal, onSend?: () => void, send: typeof fetch = fetch): typeof fetch =>
   async (input, init) => {
     onSend?.();
     const signals = [ended, init?.signal].filter((signal) => signal !== undefined && signal !== null);
-    const response = await fetch(input, {
+    const response = await send(input, {
       ...init,
       redirect: 'manual',
       ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),

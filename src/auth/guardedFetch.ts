@@ -134,10 +134,11 @@ async function ask(
 ): Promise<Response> {
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = new Headers(written);
-  if (content instanceof URLSearchParams && !headers.has('content-type'))
-    headers.set('content-type', 'application/x-www-form-urlencoded;charset=UTF-8');
-  else if (content !== undefined && content !== null && typeof content !== 'string')
+  const isForm = content instanceof URLSearchParams;
+  if (!isForm && typeof (content ?? '') !== 'string')
     throw new TypeError('only a text or a form can be sent');
+  if (isForm && !headers.has('content-type'))
+    headers.set('content-type', 'application/x-www-form-urlencoded;charset=UTF-8');
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = send(url, {
       // A connection of its own: one that is kept would have been checked for another request.

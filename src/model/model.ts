@@ -161,6 +161,8 @@ export interface PolicyUse {
   readonly place: Place;
   /** A tenant may have written it: addresses that it has fetched must lead to nothing of this machine. */
   readonly guarded?: true;
+  /** The namespace whose objects hold it; absent for a policy of a file. */
+  readonly tenant?: string;
 }
 
 export type Backend = HttpBackend | McpBackend | ConsoleBackend | InvalidBackend;

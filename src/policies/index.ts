@@ -79,6 +79,7 @@ export { subjectOf } from './attributes/identityTexts.ts';
 export { CallsInProgress } from './mcpBudgets/callsInProgress.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
+export { fetchFor } from './fetchFor.ts';
 export { hideCookies } from './oidc/index.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
 export type { PolicyLogin } from './policyFacts.ts';

@@ -36,6 +36,10 @@ export interface PolicyTools {
   readonly sealingKey?: string;
   /** A tenant may have written the policy: see `KeySetSource`. */
   readonly guarded?: boolean;
+  /** The namespace whose objects hold the policy; absent for a policy of a file. */
+  readonly tenant?: string;
+  /** Calls servers that the policy names; for a guarded policy, none of the machine, its node or its cloud. */
+  readonly fetch: typeof fetch;
 }
 
 /** The hosts that policies call, such as a service that authorizes requests. */

@@ -100,7 +100,7 @@ export interface ClusterForm {
   /** The field that names the object, and the entry of the object. */
   readonly from:
     | { readonly field: 'secret'; readonly entry: '.htpasswd' | 'api-key' | 'client-secret' }
-    | { readonly field: 'configMap'; readonly entry: 'jwks.json' };
+    | { readonly field: 'configMap'; readonly entry: 'jwks.json' | 'openid-configuration.json' };
   /** The field of the file that gets the text; without it the text takes the place of all fields. */
   readonly as?: string;
   /** Fields beside `from.field`, with their descriptions: one of which can stand in its place. */

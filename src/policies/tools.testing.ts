@@ -40,14 +40,14 @@ export function realTools(): TestTools {
   return { log, lines, keySets, ...standingStill(), held: () => keySets.view().length };
 }
 
-const standingStill = (): Pick<PolicyTools, 'hosts' | 'now' | 'place' | 'tokens'> => {
+const standingStill = (): Pick<PolicyTools, 'hosts' | 'now' | 'place' | 'tokens' | 'fetch'> => {
   const now = (): number => nowSeconds * 1000;
   const hosts = {
     use: () => {
       throw new Error('the policies of these tests call no host');
     },
   };
-  return { hosts, now, place: 'here', tokens: new LocalTokens(now) };
+  return { hosts, now, place: 'here', tokens: new LocalTokens(now), fetch };
 };
 
 /** Checks the written settings with the policy's schema and prepares it. */

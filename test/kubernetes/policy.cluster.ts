@@ -362,6 +362,48 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
     assert.doesNotMatch(written, /open-sesame-of-the-client/);
   });
 
+  test('browsers log in where a policy says so, and a proxy exchanges no code at its own machine', async () => {
+    const loginSecret = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'browsers', namespace: 'default' },
+      stringData: { 'client-secret': 'open-sesame-of-browsers' },
+    });
+    const own = `http://127.0.0.1:${port}`;
+    await stage.cluster.apply(
+      [
+        loginSecret,
+        route('browsers', 'browsers.test', 'answer', 'browsers'),
+        policy('browsers', {
+          oidc: {
+            issuer: own,
+            clientId: 'app',
+            clientSecret: { secret: 'browsers' },
+            redirectURI: 'http://browsers.test/oauth/callback',
+            authorizationEndpoint: `${own}/authorize`,
+            tokenEndpoint: `${own}/token`,
+            jwks: { inline: jwks },
+          },
+        }),
+      ].join('\n---\n'),
+    );
+    await answers('browsers.test', 401);
+    const begun = await get('browsers.test', { accept: 'text/html' });
+    assert.equal(begun.status, 302);
+    const login = new URL(begun.headers.location ?? '');
+    assert.equal(login.href.split('?')[0], `${own}/authorize`);
+    const cookie = (begun.headers['set-cookie'] ?? []).map((line) => line.split(';')[0]).join('; ');
+    const back = new URLSearchParams({ code: 'a', state: login.searchParams.get('state') ?? '', iss: own });
+    const failed = await ask(`${own}/oauth/callback?${back.toString()}`, {
+      headers: { host: 'browsers.test', cookie, accept: 'text/html' },
+    });
+    assert.equal(failed.status, 500);
+    await until('the log has the reason', () =>
+      /oauth\/callback.*error=login_failed.*only https/.test(proxy?.accessLog() ?? ''),
+    );
+    assert.doesNotMatch((proxy?.log() ?? '') + (controller?.log() ?? ''), /open-sesame-of-browsers/);
+  });
+
   test('the older of two conflicting policies counts; missing targets and wrong expressions are reported', async () => {
     await stage.cluster.apply(route('twice', 'twice.test', 'answer'));
     await stage.cluster.apply(policy('older', marked('older'), target('HTTPRoute', 'twice')));

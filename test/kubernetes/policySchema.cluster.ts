@@ -26,6 +26,13 @@ const about = (policies: object, ...targetRefs: readonly object[]): object => ({
 
 const jwt = (jwks: unknown): object => about({ jwtAuth: { issuer: 'a', audiences: ['a'], jwks } });
 
+const browserLogin = {
+  issuer: 'https://a.example.com',
+  clientId: 'a',
+  clientSecret: { secret: 'a' },
+  redirectURI: 'https://app.example.com/oauth/callback',
+};
+
 /** The error of a spec → the spec. */
 const wrong: Readonly<Record<string, object>> = {
   'a target of another kind': about({ cors: {} }, { ...gate, kind: 'TCPRoute' }),
@@ -77,6 +84,25 @@ const wrong: Readonly<Record<string, object>> = {
       audiences: ['a'],
       clientDocuments: { hosts: ['*'] },
     },
+  }),
+  'a login of browsers with half of the endpoints': about({
+    oidc: { ...browserLogin, tokenEndpoint: 'https://a.example.com/token', jwks: { configMap: 'a' } },
+  }),
+  'endpoints and a discovery document': about({
+    oidc: {
+      ...browserLogin,
+      authorizationEndpoint: 'https://a.example.com/authorize',
+      tokenEndpoint: 'https://a.example.com/token',
+      jwks: { configMap: 'a' },
+      discovery: { configMap: 'a' },
+    },
+  }),
+  'a discovery document of a file': about({ oidc: { ...browserLogin, discovery: { file: '/etc/a' } } }),
+  'a login of browsers without a secret': about({
+    oidc: { issuer: 'https://a.example.com', clientId: 'a', redirectURI: browserLogin.redirectURI },
+  }),
+  'a secret of a browser login that everybody can read': about({
+    oidc: { ...browserLogin, clientSecret: 'open sesame' },
   }),
   'a login that no client can use': about({
     mcpAuthentication: {
@@ -323,9 +349,13 @@ describe('the schema of GatewayPolicy', needsCluster, () => {
     );
 
   test('the examples of the documents and the samples are taken, by both', async () => {
-    const page = readFileSync(new URL('../../docs/gateway-policy.md', import.meta.url), 'utf8');
+    const pages = ['gateway-policy.md', 'policies/oidc.md'].map((name) =>
+      readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8'),
+    );
     const samples = readFileSync(new URL('../../deploy/samples/policies.yaml', import.meta.url), 'utf8');
-    const examples = fencesOf(page).filter(({ language }) => language === 'yaml');
+    const examples = pages
+      .flatMap(fencesOf)
+      .filter(({ language, text }) => language === 'yaml' && /^kind:/m.test(text));
     const documents = [...examples.map(({ text }) => text), samples]
       .flatMap((text) => parseAllDocuments(text))
       .map((one) => ('toJS' in one ? (one.toJS() as Example) : assert.fail('a document')));

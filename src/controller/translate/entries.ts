@@ -10,6 +10,7 @@ export const entryLimits = {
   'tls.key': 65_536,
   'ca.crt': 65_536,
   'jwks.json': 65_536,
+  'openid-configuration.json': 65_536,
   '.htpasswd': 65_536,
   'api-key': 8_192,
   'client-secret': 8_192,

@@ -4,7 +4,7 @@ import { policiesOn } from '../../policies/facts.ts';
 import { problem, type Problem } from './conditions.ts';
 import type { GatewayPolicies } from './policies.ts';
 import { backendSteps, connectionNames } from './policyKinds.ts';
-import { placeOf, type Level } from './policyLevel.ts';
+import { authorOf, type Level } from './policyLevel.ts';
 import { nameOf } from './policyState.ts';
 import type { GatewayState } from './state.ts';
 
@@ -108,7 +108,7 @@ function readLevel(level: Level): OfService | Problem {
     if ('reason' in read) return problem(read.reason, `${nameOf(state)}: ${read.message}`);
     if (connectionNames.some((one) => one === name)) settings[name] = read.settings;
     else if (backendSteps.some((one) => one === name))
-      steps.push({ name, settings: read.settings, place: placeOf(state, name), guarded: true });
+      steps.push({ name, settings: read.settings, ...authorOf(state, name) });
   }
   // Checked by the schema that the builder reads.
   const target = buildTarget({ host: '', port: 0 }, undefined, settings as BackendPolicySettings);

@@ -55,16 +55,26 @@ export function usesOf(level: Level): readonly PolicyUse[] | Problem {
   const uses: PolicyUse[] = [];
   for (const [name, { read, state }] of level) {
     if ('reason' in read) return problem(read.reason, `${nameOf(state)}: ${read.message}`);
-    uses.push({ name, settings: read.settings, place: placeOf(state, name), guarded: true });
+    uses.push({ name, settings: read.settings, ...authorOf(state, name) });
   }
   return uses;
 }
 
-export const placeOf = (state: GatewayPolicyState, name: string): Place => ({
+const placeOf = (state: GatewayPolicyState, name: string): Place => ({
   file: nameOf(state),
   line: 1,
   column: 1,
   path: `spec.policies.${name}`,
+});
+
+/** The place of a policy, and the tenant who may have written it. */
+export const authorOf = (
+  state: GatewayPolicyState,
+  name: string,
+): Pick<PolicyUse, 'place' | 'guarded' | 'tenant'> => ({
+  place: placeOf(state, name),
+  guarded: true,
+  tenant: state.object.metadata.namespace ?? '',
 });
 
 /** The policies that put something in place of the path prefix of a match, and need one. */

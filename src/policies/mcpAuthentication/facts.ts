@@ -5,7 +5,7 @@ import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '
 import { provider, providerNames, type ProviderName } from './provider.ts';
 import { hostname, network, secret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
-import { keySetForm } from '../token/clusterForm.ts';
+import { clientSecretForm, keySetForm } from '../token/clusterForm.ts';
 import { oneOf } from '../fields/crdRules.ts';
 
 const empty = (description: string) => z.strictObject({}).meta({ description });
@@ -234,16 +234,7 @@ export const mcpAuthenticationFacts = {
     };
   },
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
-  clusterForms: [
-    keySetForm('jwks'),
-    keySetForm('issuers.*.jwks'),
-    {
-      path: 'clientSecret',
-      without: [],
-      from: { field: 'secret', entry: 'client-secret' },
-      description: 'A Secret of the same namespace that holds the secret of clientId as client-secret.',
-    },
-  ],
+  clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks'), clientSecretForm],
   crdRules: {
     '': [
       {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpointOf, secret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
+import { clientSecretForm, keySetForm } from '../token/clusterForm.ts';
 import { discoveredJwks, type KeyPlace } from '../token/discovered.ts';
 import { documentSource, jsonProblem, jwks, urlProblem } from '../token/schema.ts';
 
@@ -154,6 +155,25 @@ export const oidcFacts = {
     return [callbackPath(redirectURI), logoutPath(redirectURI)];
   },
   logoutPath: (settings) => logoutPath((settings as OidcSettings).redirectURI),
-  // The gateway would send its requests, and the browsers of users, to addresses that a tenant has named.
-  fileOnly: true,
+  clusterForms: [
+    keySetForm('jwks'),
+    {
+      path: 'discovery',
+      without: ['file'],
+      from: { field: 'configMap', entry: 'openid-configuration.json' },
+      as: 'inline',
+      or: { url: undefined, inline: undefined },
+      description:
+        'A ConfigMap of the same namespace that holds the discovery document as openid-configuration.json.',
+    },
+    clientSecretForm,
+  ],
+  crdRules: {
+    '': [
+      {
+        rule: 'has(self.authorizationEndpoint) == has(self.tokenEndpoint) && (!has(self.tokenEndpoint) || (has(self.jwks) && !has(self.discovery)))',
+        message: 'authorizationEndpoint, tokenEndpoint and jwks go together, in place of discovery',
+      },
+    ],
+  },
 } as const satisfies PolicyFacts;

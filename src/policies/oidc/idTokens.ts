@@ -9,6 +9,9 @@ import {
 import { GatewayError } from '../../errors.ts';
 import { endpointOf } from '../../schema/index.ts';
 import type { PolicyTools } from '../policy.ts';
+import { guardedIf } from '../token/authenticate.ts';
+
+type IdTokenTools = Pick<PolicyTools, 'keySets' | 'now' | 'guarded'>;
 
 /** The permitted difference between the clocks of gateway and provider. */
 const leewayMs = 10_000;
@@ -23,18 +26,13 @@ interface Keys {
 export class IdTokens {
   private readonly issuer: string;
   private readonly clientId: string;
-  private readonly tools: Pick<PolicyTools, 'keySets' | 'now'>;
+  private readonly tools: IdTokenTools;
   private readonly isFixed: boolean;
   private keys: Keys | undefined;
   private closed = false;
 
   /** @param source absent where the metadata names the keys only when it is read */
-  constructor(
-    issuer: string,
-    clientId: string,
-    source: KeySetSource | undefined,
-    tools: Pick<PolicyTools, 'keySets' | 'now'>,
-  ) {
+  constructor(issuer: string, clientId: string, source: KeySetSource | undefined, tools: IdTokenTools) {
     this.issuer = issuer;
     this.clientId = clientId;
     this.tools = tools;
@@ -78,7 +76,7 @@ export class IdTokens {
   }
 
   private use(source: KeySetSource): Keys {
-    const lease = this.tools.keySets.use(source);
+    const lease = this.tools.keySets.use(guardedIf(this.tools.guarded, source));
     this.keys?.lease.release();
     this.keys = { source, lease, verifier: this.verifierWith(lease.set) };
     return this.keys;

@@ -49,11 +49,12 @@ class BrowserLogin {
 
   constructor(settings: OidcSettings, tools: PolicyTools) {
     const { issuer, clientId, clientSecret, redirectURI } = settings;
-    const { sealingKey = randomBytes(32).toString('hex') } = tools;
+    const { sealingKey = randomBytes(32).toString('hex'), tenant } = tools;
     rememberSecrets([clientSecret]);
     const { origin, protocol } = new URL(redirectURI);
-    // Routes with the same client and callback share logins; the cookies of all others do not open here.
-    const place = JSON.stringify(['oidc', issuer, clientId, redirectURI]);
+    // Routes of one tenant with the same client and callback share logins; all other cookies do not open here.
+    const whose = tenant === undefined ? [] : [tenant];
+    const place = JSON.stringify(['oidc', issuer, clientId, redirectURI, ...whose]);
     const id = createHash('sha256').update(place).digest('base64url').replaceAll(/[_-]/g, '').slice(0, 8);
     const seal = new TextSeal(sealingKey, place);
     this.settings = settings;

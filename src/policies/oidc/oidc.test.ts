@@ -4,7 +4,7 @@ import { TextSeal } from '../../auth/index.ts';
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { FakeExchange } from '../exchange.testing.ts';
-import { prepared, realTools } from '../tools.testing.ts';
+import { prepared, realTools, toolsWith } from '../tools.testing.ts';
 import { CookieJar } from './cookies.ts';
 import { oidcSchema } from './facts.ts';
 import { oidc } from './index.ts';
@@ -90,6 +90,43 @@ test('a large session takes several cookies, and the cookies of a larger one bef
     ],
   );
   assert.equal(sessions.write(session(30_000), new Map()), undefined);
+});
+
+test('a login at the policy of one tenant is none at the same policy of another', async () => {
+  const sealingKey = 'a key that all proxies share';
+  const stepsOf = (tenant: string) => prepared(oidc, explicit, { ...toolsWith([]), sealingKey, tenant });
+  const [own, other] = [stepsOf('shop'), stepsOf('stranger')];
+  const ask = (steps: typeof own, cookie: string) => {
+    const headers: HeaderLine[] = [
+      ['accept', 'text/html'],
+      ['cookie', cookie],
+    ];
+    const exchange = new FakeExchange({ host: 'app.test', scheme: 'https', headers });
+    return { exchange, reply: steps.onRequest?.(exchange) };
+  };
+  /** The part of the cookies' names that tells one policy from another. */
+  const idOf = async (steps: typeof own): Promise<string> => {
+    const { headers = [] } = (await ask(steps, '').reply) ?? {};
+    const [, line = ''] = headers.find(([name]) => name === 'set-cookie') ?? [];
+    const [, id = ''] = /^__Host-portcullis-oidc-(\w+)-/.exec(line) ?? [];
+    assert.notEqual(id, '');
+    return id;
+  };
+  const { issuer, clientId, redirectURI } = explicit;
+  const place = JSON.stringify(['oidc', issuer, clientId, redirectURI, 'shop']);
+  const cookieFor = (id: string): string => {
+    const sessions = new Sessions(new TextSeal(sealingKey, place), new CookieJar(id, true), issuer);
+    const good = { ...session(10), until: Number.MAX_SAFE_INTEGER, renewAt: Number.MAX_SAFE_INTEGER };
+    return (sessions.write(good, new Map()) ?? []).map(([, line]) => line.split(';')[0]).join('; ');
+  };
+  const [ownId, otherId] = [await idOf(own), await idOf(other)];
+  assert.notEqual(ownId, otherId);
+  const admitted = ask(own, cookieFor(ownId));
+  assert.equal(await admitted.reply, undefined);
+  assert.equal(admitted.exchange.identity?.subject, 'ada');
+  assert.partialDeepStrictEqual(await ask(other, cookieFor(otherId)).reply, { status: 302 });
+  own.close?.();
+  other.close?.();
 });
 
 test('a request that is explained asks no provider', async () => {

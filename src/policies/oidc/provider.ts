@@ -147,9 +147,8 @@ export class OidcProvider {
     );
     const call: Call = { client, config, metadata, asked: false };
     config.timeout = timeoutSeconds;
-    const send = boundedFetch(this.ended.signal, () => {
-      call.asked = true;
-    });
+    const asks = (): void => void (call.asked = true);
+    const send = boundedFetch(this.ended.signal, asks, this.tools.fetch);
     config[client.customFetch] = (url, options) => send(url, options as RequestInit);
     // `endpointOf` has admitted plain HTTP for the host of an issuer with plain HTTP alone.
     if (issuer.startsWith('http:')) client.allowInsecureRequests(config);

@@ -17,7 +17,7 @@ export interface ProviderMetadata {
 export function providerMetadata(
   source: MetadataSource,
   issuer: string,
-  { log, now }: Pick<PolicyTools, 'log' | 'now'>,
+  { log, now, guarded = false }: Pick<PolicyTools, 'log' | 'now' | 'guarded'>,
 ): ProviderMetadata {
   switch (source.kind) {
     case 'explicit':
@@ -43,7 +43,7 @@ export function providerMetadata(
     case 'issuer':
     case 'url': {
       const url = source.kind === 'url' ? { url: source.url } : {};
-      const metadata = createIssuerMetadata({ issuer, openid: true, log, now, ...url });
+      const metadata = createIssuerMetadata({ issuer, openid: true, log, now, guarded, ...url });
       return { get: () => metadata.get(), problem: () => undefined, close: () => metadata.close() };
     }
   }

@@ -140,7 +140,7 @@ function takeKeySets(providers: readonly Provider[], tools: PolicyTools) {
 }
 
 /** Files and inline sets are fetched from nowhere. */
-const guardedIf = (guarded: boolean | undefined, source: Provider['jwks']): Provider['jwks'] =>
+export const guardedIf = (guarded: boolean | undefined, source: Provider['jwks']): Provider['jwks'] =>
   guarded === true && (source.kind === 'url' || source.kind === 'discovered')
     ? { ...source, guarded }
     : source;

@@ -1,5 +1,13 @@
 import type { ClusterForm } from '../policyFacts.ts';
 
+/** A policy of the file has the secret of a client as a text; a GatewayPolicy names a Secret instead. */
+export const clientSecretForm: ClusterForm = {
+  path: 'clientSecret',
+  without: [],
+  from: { field: 'secret', entry: 'client-secret' },
+  description: 'A Secret of the same namespace that holds the secret of clientId as client-secret.',
+};
+
 /** A policy of the file may name a file with a key set; a GatewayPolicy names a ConfigMap instead. */
 export const keySetForm = (path: string): ClusterForm => ({
   path,

@@ -14,6 +14,7 @@ import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
 import {
   compileRecord,
+  fetchFor,
   hideCookies,
   keepsCookies,
   policyOrder,
@@ -66,7 +67,7 @@ export interface SnapshotTools extends BackendTools, TcpTools {
   readonly relays: RelayRouter | undefined;
   /** Heads of responses are kept for spans. */
   readonly keepsResponse?: boolean;
-  readonly policyTools: Omit<PolicyTools, 'place' | 'hosts' | 'sealingKey'>;
+  readonly policyTools: Omit<PolicyTools, 'place' | 'hosts' | 'sealingKey' | 'guarded' | 'tenant' | 'fetch'>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
 }
@@ -274,6 +275,8 @@ class Compiler {
           place,
           ...(sealingKey === undefined ? {} : { sealingKey }),
           guarded: use.guarded === true,
+          ...(use.tenant === undefined ? {} : { tenant: use.tenant }),
+          fetch: fetchFor(use.guarded === true),
         });
         const steps = withOrigin(prepared, { policy: use.name, place: use.place.path });
         toolNames.push(...(prepared.toolNames ?? []).map((names) => placedNames(names, use.place.path)));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { TextSeal } from '../../../auth/index.ts';
+import { guardedFetch, TextSeal } from '../../../auth/index.ts';
 import { jsonAnswer, startLoopback } from '../../../auth/loopback.testing.ts';
 import { FakeExchange } from '../../exchange.testing.ts';
 import { toolsWith } from '../../tools.testing.ts';
@@ -14,7 +14,7 @@ for (const guarded of [true, false])
   test(`${guarded ? 'a GatewayPolicy' : 'a file'} ${guarded ? 'cannot have' : 'has'} the gateway call a token endpoint on its own machine`, async (t) => {
     const provider = await startLoopback(jsonAnswer({ access_token: 'token', token_type: 'Bearer' }));
     t.after(() => provider.close());
-    const tools = { ...toolsWith([]), sealingKey, guarded };
+    const tools = { ...toolsWith([]), sealingKey, fetch: guarded ? guardedFetch() : fetch };
     const facade = new LoginFacade(
       {
         issuer: provider.url,

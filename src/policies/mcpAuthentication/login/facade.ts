@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { guardedFetch, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
+import { TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { GatewayError } from '../../../errors.ts';
 import type { Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
@@ -72,8 +72,7 @@ export class LoginFacade {
   private readonly metadata: IssuerMetadata;
   private readonly seal: TextSeal;
   private readonly clients: LoginClients;
-  private readonly fetch: typeof fetch;
-  private readonly tools: Pick<PolicyTools, 'log' | 'now'>;
+  private readonly tools: Pick<PolicyTools, 'log' | 'now' | 'fetch'>;
   private readonly ended = new AbortController();
 
   constructor(shared: SharedClient, sources: ClientSources, metadata: IssuerMetadata, tools: PolicyTools) {
@@ -87,7 +86,6 @@ export class LoginFacade {
       });
     this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), `login ${place}`);
     this.clients = new LoginClients(sources, this.seal, tools);
-    this.fetch = tools.guarded === true ? guardedFetch() : fetch;
   }
 
   close(): void {
@@ -302,7 +300,7 @@ export class LoginFacade {
       clientId,
       clientSecret,
       form,
-      fetch: this.fetch,
+      fetch: this.tools.fetch,
       signal: this.ended.signal,
       log,
     });
