@@ -41,7 +41,14 @@ test('an address of the machine, of its links or of a metadata service is closed
     ],
     ...['100.100.100.200', '168.63.129.16', '192.0.0.192'],
     ...['::', '::1', 'fe80::1', 'ff02::1', 'fd00:ec2::254', 'fd20:ce::254'],
-    ...['::ffff:127.0.0.1', '::ffff:a9fe:a9fe', '64:ff9b::a9fe:a9fe', '2002:7f00:1::'],
+    ...[
+      '::127.0.0.1',
+      '::a9fe:a9fe',
+      '::ffff:127.0.0.1',
+      '::ffff:a9fe:a9fe',
+      '64:ff9b::a9fe:a9fe',
+      '2002:7f00:1::',
+    ],
   ])
     assert.ok(isClosed(address), address);
   for (const address of [

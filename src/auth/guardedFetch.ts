@@ -53,7 +53,8 @@ const closed4: Subnets = [
   ['224.0.0.0', 3],
 ];
 const closed6: Subnets = [
-  ['::', 127],
+  // With the addresses of IPv4 that are written behind zeros.
+  ['::', 96],
   ['fe80::', 10],
   ['ff00::', 8],
   // Metadata of AWS and Google Cloud.

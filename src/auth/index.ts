@@ -5,6 +5,7 @@ export { boundedFetch } from './boundedFetch.ts';
 export { bearerChallenge, type Challenge } from './challenge.ts';
 export { getJson } from './getJson.ts';
 export { closedAddresses, guardedFetch, isAmong, specialAddresses } from './guardedFetch.ts';
+export { oneAtATime } from './oneAtATime.ts';
 export { createIssuerMetadata, type IssuerMetadata, type IssuerMetadataOptions } from './issuerMetadata.ts';
 export { metadataAt, metadataUrls } from './issuerMetadata.ts';
 export { clientAuthentication, providerMessage } from './oauthClient.ts';

@@ -174,7 +174,15 @@ export const stateSharers = Array.from(rows).flatMap(([policy, { sharesState }])
 export const answeringPolicies: ReadonlySet<string> = new Set(namesWhere(({ answers }) => answers === true));
 
 /** Does the policy keep state in cookies of its own? */
-export const keepsCookies = ({ name }: PolicyUse): boolean => factsOf(name)?.ownCookies === true;
+export function keepsCookies({ name, settings }: PolicyUse): boolean {
+  const own = factsOf(name)?.ownCookies;
+  return own !== undefined && (own.where?.(settings) ?? true);
+}
+
+/** The names that the cookies of policies begin with. */
+export const ownCookieNames: readonly string[] = Array.from(rows.values()).flatMap(({ ownCookies }) =>
+  ownCookies === undefined ? [] : [ownCookies.name],
+);
 
 /** Entries of Secrets, or of ConfigMaps, that the policies of a cluster can name. */
 export const entriesIn = (field: ClusterForm['from']['field']): ReadonlySet<ClusterForm['from']['entry']> =>

@@ -80,7 +80,7 @@ export { CallsInProgress } from './mcpBudgets/callsInProgress.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { fetchFor } from './fetchFor.ts';
-export { hideCookies } from './oidc/index.ts';
+export { hideCookies } from './hideCookies.ts';
 export { affinityKey, type AffinityKey } from './sessionAffinity/index.ts';
 export type { PolicyLogin } from './policyFacts.ts';
 export type { RuleDecision } from './rules/decisions.ts';

@@ -38,7 +38,7 @@ export interface PolicyTools {
   readonly guarded?: boolean;
   /** The namespace whose objects hold the policy; absent for a policy of a file. */
   readonly tenant?: string;
-  /** Calls servers that the policy names; for a guarded policy, none of the machine, its node or its cloud. */
+  /** Calls servers that the policy names; for a guarded policy, at no loopback, link-local or metadata address. */
   readonly fetch: typeof fetch;
 }
 

@@ -50,7 +50,12 @@ export interface PolicyFacts {
   /** The path that ends the login of a caller. */
   readonly logoutPath?: (settings: unknown) => string;
   /** It keeps state in cookies of its own, which no backend may get. */
-  readonly ownCookies?: true;
+  readonly ownCookies?: {
+    /** The name that each of them begins with, behind the prefix that browsers know. */
+    readonly name: string;
+    /** Does a policy with these settings set cookies? Absent: always. */
+    readonly where?: (settings: unknown) => boolean;
+  };
   /** GatewayPolicies cannot hold it: a cluster has another object for it, or its author may not have so much power. */
   readonly fileOnly?: true;
   /**

@@ -122,7 +122,7 @@ test('the consent page names the host of the document, and warns of names that n
   const browser = openBrowser(gateway.url);
   const host = `localhost:${server.port}`;
   const onMachine = await browser.get(login.authorizeUrl(client('/named.json')));
-  assert.ok(onMachine.body.includes(`<b>Editor</b> of <b>${host}</b>`), onMachine.body);
+  assert.ok(onMachine.body.includes(`<b><bdi>Editor</bdi></b> of <b><bdi>${host}</bdi></b>`), onMachine.body);
   assert.match(onMachine.body, /a program on your own machine/);
   const back = 'https://editor.test/back';
   const id = client('/hosted.json', { redirect_uris: [back], client_name: '<script>x</script>' });
@@ -136,6 +136,27 @@ test('the consent page names the host of the document, and warns of names that n
   const url = open.authorizeUrl(String(registered.client_id), { redirect_uri: back });
   const unchecked = await openBrowser(new URL(url).origin).get(url);
   assert.match(unchecked.body, /Nobody has checked the name/);
+});
+
+test('nobody is sent to a host of a stranger before the user has decided', async () => {
+  const back = 'https://editor.test/back';
+  const hosted = client('/web.json', { redirect_uris: [back] });
+  const wrong = { response_type: 'token' };
+  const page = await openBrowser(gateway.url).get(
+    login.authorizeUrl(hosted, { redirect_uri: back, ...wrong }),
+  );
+  assert.equal(page.status, 400);
+  assert.ok(page.url.startsWith(gateway.url), page.url);
+  assert.match(page.body, /unsupported_response_type/);
+  const own = await openBrowser(gateway.url).get(login.authorizeUrl(client('/local.json'), wrong));
+  assert.equal(new URL(own.url).searchParams.get('error'), 'unsupported_response_type');
+});
+
+test('a name cannot turn the host beside it around', async () => {
+  const id = client('/turned.json', { client_name: 'Claude of claude.ai \u202e\u0007' });
+  const { body } = await openBrowser(gateway.url).get(login.authorizeUrl(id));
+  assert.doesNotMatch(body, /[\u202e\u0007]/);
+  assert.ok(body.includes(`<bdi>localhost:${server.port}</bdi>`), body);
 });
 
 test('a code belongs to the client whose document began the login', async () => {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { mcpRuleSetSchema } from '../rules/schema.ts';
 import { discoveredJwks } from '../token/discovered.ts';
 import { audiences, issuer, jwks, location, mode, validation, type Jwks } from '../token/schema.ts';
+import { loginCookie } from './login/loginCookie.ts';
 import { provider, providerNames, type ProviderName } from './provider.ts';
 import { hostname, network, secret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
@@ -232,6 +233,10 @@ export const mcpAuthenticationFacts = {
       audiences: [...new Set(issuers.flatMap(({ audiences }) => audiences))],
       clientScopes: Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === 'string') : [],
     };
+  },
+  ownCookies: {
+    name: loginCookie,
+    where: (settings) => (settings as McpAuthenticationSettings).clientId !== undefined,
   },
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
   clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks'), clientSecretForm],

@@ -6,11 +6,6 @@ const mostCharacters = 3_500;
 /** Cookies of one session. A head may be 64 KiB by default, and other cookies need a place in it, too. */
 export const mostChunks = 6;
 
-/** The names of all cookies of this policy, whatever its settings. */
-export const isOwnCookie = (pair: string): boolean => ownName.test(pair);
-
-const ownName = new RegExp(`^(?:__Host-)?${cookieName}-`);
-
 /** The cookies of one login: their names, and texts of any length in several of them. */
 export class CookieJar {
   private readonly base: string;

@@ -149,7 +149,7 @@ export const oidcFacts = {
     const { issuer, clientId, scopes } = settings as OidcSettings;
     return { issuers: [issuer], audiences: [clientId], clientScopes: scopes };
   },
-  ownCookies: true,
+  ownCookies: { name: cookieName },
   ownPaths: (settings) => {
     const { redirectURI } = settings as OidcSettings;
     return [callbackPath(redirectURI), logoutPath(redirectURI)];

@@ -14,8 +14,6 @@ import { OidcProvider } from './provider.ts';
 import { Renewals, type Renewal } from './renewals.ts';
 import { Sessions, type Session } from './session.ts';
 
-export { hideCookies } from './hideCookies.ts';
-
 /** One worker or replica renews a session that is still good; the others wait for its cookie this long. */
 const turn: TokenLimit = { maxTokens: 1, tokensPerFill: 1, fillInterval: 20_000, maxKeys: 10_000 };
 

@@ -24,8 +24,11 @@ beforeEach(() => {
   server.answer = jsonAnswer(described());
 });
 
-const documents = (hosts = ['localhost'], networks = ['127.0.0.0/8', '::1']): ClientDocuments =>
-  new ClientDocuments({ hosts, networks }, { now: () => now, guarded: false });
+const documents = (
+  hosts = ['localhost'],
+  networks = ['127.0.0.0/8', '::1'],
+  owner: object = {},
+): ClientDocuments => new ClientDocuments({ hosts, networks }, { now: () => now, guarded: false, owner });
 
 test('only the usual form of an https address of a named host is the id of a client with a document', () => {
   const some = documents(['app.test', '*.apps.test']);
@@ -111,7 +114,7 @@ test('a document at an address that is not public is read only in a network that
 test('a tenant of a cluster opens no address of the machine', async () => {
   const some = new ClientDocuments(
     { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'] },
-    { now: () => now, guarded: true },
+    { now: () => now, guarded: true, owner: {} },
   );
   await assert.rejects(some.get(id), /does not fetch documents from/);
   await assert.rejects(
@@ -154,17 +157,69 @@ test('requests for one document at the same time read it once, and a failure is 
   assert.equal(server.asked.length, 2);
 });
 
-test('no more than 16 documents are read at the same time', async () => {
-  const some = documents();
+/** A server that answers when the test says so. */
+function held(): () => void {
   let release: () => void = () => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
   server.answer = (request, response) => {
     const document = described({ client_id: `https://localhost:${server.port}${request.url}` });
     void released.then(() => jsonAnswer(document)(request, response));
   };
-  const reading = Array.from({ length: 16 }, (_, number) => some.get(`${id}?${number}`));
-  await assert.rejects(some.get(`${id}?16`), /too many documents/);
+  return release;
+}
+
+test('no more than 4 documents of a host are read at the same time, by all policies together', async () => {
+  const owner = {};
+  const [some, others] = [documents(undefined, undefined, owner), documents(undefined, undefined, owner)];
+  const release = held();
+  const reading = Array.from({ length: 4 }, (_, number) =>
+    (number < 2 ? some : others).get(`${id}?${number}`),
+  );
+  await assert.rejects(some.get(`${id}?4`), /too many documents/);
   release();
-  assert.equal((await Promise.all(reading)).length, 16);
-  await some.get(`${id}?16`);
+  assert.equal((await Promise.all(reading)).length, 4);
+  await some.get(`${id}?4`);
+});
+
+test('policies share what they have read, if it may come from the same addresses', async () => {
+  const owner = {};
+  await documents(undefined, undefined, owner).get(id);
+  await documents(['*'], undefined, owner).get(id);
+  assert.equal(server.asked.length, 1);
+  await assert.rejects(documents(undefined, [], owner).get(id), /does not fetch documents from/);
+});
+
+test('a document that was read stays for a day where its server does not answer, and not where it says no', async () => {
+  const some = documents();
+  await some.get(id);
+  server.answer = (_, response) => response.destroy();
+  now = 24 * 60 * 60_000 - 1;
+  assert.deepEqual((await some.get(id)).redirectUris, redirectUris);
+  server.answer = (_, response) => response.writeHead(404).end();
+  await assert.rejects(some.get(id), /answered 404/);
+  server.answer = (_, response) => response.destroy();
+  now = 24 * 60 * 60_000;
+  await assert.rejects(some.get(id), /not reachable/);
+});
+
+test('documents that are used stay longer than those that strangers have read', async () => {
+  const some = documents();
+  await some.get(id);
+  server.answer = (request, response) =>
+    jsonAnswer(
+      described({
+        client_id: `https://localhost:${server.port}${request.url}`,
+        redirect_uris: Array.from({ length: 32 }, (_, at) => `https://app.test/${at}/${'x'.repeat(400)}`),
+      }),
+    )(request, response);
+  // Each takes some 13 000 characters of 4 million.
+  for (let number = 0; number < 400; number++) {
+    await some.get(`${id}?${number}`);
+    if (number % 100 === 0) await some.get(id);
+  }
+  const asked = server.asked.length;
+  await some.get(id);
+  assert.equal(server.asked.length, asked);
+  await some.get(`${id}?0`);
+  assert.equal(server.asked.length, asked + 1);
 });

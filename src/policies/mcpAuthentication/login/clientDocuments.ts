@@ -1,9 +1,8 @@
 /** Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): the id of a client is their address. */
 
 import { z } from 'zod';
-import { closedAddresses, getJson, guardedFetch, isAmong, specialAddresses } from '../../../auth/index.ts';
-import { networks } from '../../../http/index.ts';
 import { hostnameMatches } from '../../../model/index.ts';
+import { DocumentReads, type DocumentReach } from './documentReads.ts';
 import { shownName, type KnownClient } from './knownClient.ts';
 import { isRedirectUri } from './redirectUris.ts';
 
@@ -15,14 +14,6 @@ export interface ClientDocumentSettings {
 }
 
 const longestId = 1_024;
-/** The draft proposes 5 KB as the limit, for documents without keys. */
-const mostBytes = 16_384;
-const timeoutMs = 5_000;
-const mostAtOnce = 16;
-const mostKept = 1_000;
-/** A document stays fresh for as long as its server says, within these limits. */
-const fresh = { shortestMs: 60_000, usualMs: 15 * 60_000, longestMs: 24 * 60 * 60_000 };
-
 const mostRedirectUris = 64;
 
 /** Everybody can read the document, so a secret in it would be none. */
@@ -52,14 +43,10 @@ function has(value: string): (list: readonly string[]) => boolean {
 export interface DocumentTools {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** A tenant may have written the settings: no network opens addresses of the proxy, its node or its cloud. */
+  /** A tenant may have written the settings: no network opens loopback, link-local or metadata addresses. */
   readonly guarded: boolean;
-}
-
-interface Kept {
-  readonly client: KnownClient;
-  /** Milliseconds since the epoch. */
-  readonly until: number;
+  /** An object that the process has once: all policies of a process share what they have read, and its limits. */
+  readonly owner: object;
 }
 
 /**
@@ -68,25 +55,15 @@ interface Kept {
  */
 export class ClientDocuments {
   private readonly hosts: readonly string[];
-  private readonly fetch: typeof fetch;
+  private readonly reads: DocumentReads;
+  private readonly reach: DocumentReach;
   private readonly now: () => number;
-  private readonly kept = new Map<string, Kept>();
-  private readonly running = new Map<string, Promise<KnownClient>>();
-  private readonly ended = new AbortController();
 
-  constructor({ hosts, networks: own = [] }: ClientDocumentSettings, { now, guarded }: DocumentTools) {
-    const open = networks(own);
-    const closed = guarded ? closedAddresses() : undefined;
+  constructor({ hosts, networks: own = [] }: ClientDocumentSettings, { now, guarded, owner }: DocumentTools) {
     this.hosts = hosts;
     this.now = now;
-    this.fetch = guardedFetch({
-      closed: specialAddresses(),
-      isOpen: (address) => open.has(address) && (closed === undefined || !isAmong(closed, address)),
-    });
-  }
-
-  close(): void {
-    this.ended.abort();
+    this.reads = DocumentReads.of(owner);
+    this.reach = this.reads.reach(own, guarded);
   }
 
   /** Is the id the address of a document, of a host that may describe clients? */
@@ -104,36 +81,8 @@ export class ClientDocuments {
    * @throws Error with a message fit for the log
    */
   async get(id: string): Promise<KnownClient> {
-    const kept = this.kept.get(id);
-    if (kept !== undefined && this.now() < kept.until) return kept.client;
-    const running = this.running.get(id);
-    if (running !== undefined) return await running;
-    if (this.running.size >= mostAtOnce) throw new Error('too many documents are being read');
-    const reading = this.read(id).finally(() => this.running.delete(id));
-    this.running.set(id, reading);
-    return await reading;
-  }
-
-  private async read(id: string): Promise<KnownClient> {
-    const { value, maxAgeMs = fresh.usualMs } = await getJson(id, {
-      fetch: this.fetch,
-      signal: this.ended.signal,
-      timeoutMs,
-      maxBytes: mostBytes,
-      maxRedirects: 0,
-    });
-    const client = clientOf(id, value);
-    const freshMs = Math.min(Math.max(maxAgeMs, fresh.shortestMs), fresh.longestMs);
-    this.keep(id, { client, until: this.now() + freshMs });
-    return client;
-  }
-
-  /** Keeps the documents that were read last. */
-  private keep(id: string, kept: Kept): void {
-    this.kept.delete(id);
-    const [oldest] = this.kept.keys();
-    if (oldest !== undefined && this.kept.size >= mostKept) this.kept.delete(oldest);
-    this.kept.set(id, kept);
+    const { reach, now } = this;
+    return await this.reads.get({ id, reach, now, read: clientOf });
   }
 }
 

@@ -36,20 +36,16 @@ export class LoginClients {
   constructor(
     { registers, documents }: ClientSources,
     seal: TextSeal,
-    { log, now, guarded = false }: Pick<PolicyTools, 'log' | 'now' | 'guarded'>,
+    { log, now, guarded = false, keySets }: Pick<PolicyTools, 'log' | 'now' | 'guarded' | 'keySets'>,
   ) {
     this.registers = registers;
-    this.documents = documents && new ClientDocuments(documents, { now, guarded });
+    this.documents = documents && new ClientDocuments(documents, { now, guarded, owner: keySets });
     this.seal = seal;
     this.log = log;
   }
 
   get readsDocuments(): boolean {
     return this.documents !== undefined;
-  }
-
-  close(): void {
-    this.documents?.close();
   }
 
   /** Dynamic client registration (RFC 7591). @param body of the request */

@@ -33,7 +33,7 @@ export const consentPage = ({ client, redirectUri, resource, request, cookie }: 
   headers: [...headers, ['set-cookie', cookie]],
   body: page(
     'Allow this client?',
-    `<p>${nameOf(client)} asks for access to <b>${escaped(resource)}</b>. The login brings you back to <b>${escaped(redirectUri)}</b>.</p>` +
+    `<p>${nameOf(client)} asks for access to ${bold(resource)}. The login brings you back to ${bold(redirectUri)}.</p>` +
       warningOf(client, redirectUri) +
       `<p>Continue only if you have started this login yourself.</p><form method="post">` +
       `<input type="hidden" name="request" value="${escaped(request)}">` +
@@ -43,7 +43,10 @@ export const consentPage = ({ client, redirectUri, resource, request, cookie }: 
 
 /** A document shows who has written the name: the owner of its host. */
 const nameOf = ({ name, host }: KnownClient): string =>
-  host === undefined ? `<b>${escaped(name)}</b>` : `<b>${escaped(name)}</b> of <b>${escaped(host)}</b>`;
+  host === undefined ? bold(name) : `${bold(name)} of ${bold(host)}`;
+
+/** No text turns the one beside it around. */
+const bold = (text: string): string => `<b><bdi>${escaped(text)}</bdi></b>`;
 
 /** Anybody can use the name of a client that has registered itself, or that runs on the machine of its user. */
 function warningOf({ host }: KnownClient, redirectUri: string): string {

@@ -32,7 +32,8 @@ for (const guarded of [true, false])
     );
     t.after(() => facade.close());
     // Another replica has sealed what the client carries.
-    const seal = new TextSeal(sealingKey, `login ${tools.place}`);
+    const whose = JSON.stringify(['login', tools.place, provider.url, 'gateway', null]);
+    const seal = new TextSeal(sealingKey, whose);
     const client = seal.seal('client', { name: 'Editor', redirectUris: ['http://127.0.0.1/'] });
     const bound = createHash('sha256').update(client).digest('base64url');
     const body = new URLSearchParams({
@@ -45,3 +46,35 @@ for (const guarded of [true, false])
     assert.equal(answer?.status, guarded ? 502 : 200, String(answer?.body));
     assert.deepEqual(provider.asked, guarded ? [] : ['/token']);
   });
+
+test('what a client carries is worth nothing at another provider, another client or another tenant', async () => {
+  const shared = {
+    issuer: 'https://login.test',
+    clientId: 'gateway',
+    clientSecret: undefined,
+    audience: undefined,
+    scopes: [],
+  };
+  const metadata = { get: () => Promise.resolve(undefined), close: () => undefined };
+  const answerOf = async (changes: Partial<typeof shared>, tenant: string, id: string): Promise<unknown> => {
+    const tools = { ...toolsWith([]), sealingKey, tenant };
+    const facade = new LoginFacade(
+      { ...shared, ...changes },
+      { registers: true, documents: undefined },
+      metadata,
+      tools,
+    );
+    const body = id === '' ? '{"redirect_uris":["http://127.0.0.1/"]}' : `client_id=${id}`;
+    const name = id === '' ? 'mcp-login-register' : 'mcp-login-token';
+    const answer = await facade.answer(new FakeExchange({ method: 'POST', body }), name, place);
+    facade.close();
+    return JSON.parse(String(answer?.body));
+  };
+  const { client_id: id } = (await answerOf({}, 'shop', '')) as { readonly client_id: string };
+  const errorOf = async (changes: Partial<typeof shared>, tenant: string): Promise<string> =>
+    ((await answerOf(changes, tenant, id)) as { readonly error: string }).error;
+  assert.equal(await errorOf({}, 'shop'), 'unsupported_grant_type', 'the client is known');
+  assert.equal(await errorOf({ issuer: 'https://evil.test' }, 'shop'), 'invalid_client');
+  assert.equal(await errorOf({ clientId: 'other' }, 'shop'), 'invalid_client');
+  assert.equal(await errorOf({}, 'stranger'), 'invalid_client');
+});

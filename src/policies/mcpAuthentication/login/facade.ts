@@ -7,8 +7,9 @@ import { endpointOf } from '../../../schema/index.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
 import { LoginClients, type ClientSources } from './clients.ts';
 import { consentPage, errorPage } from './consentPage.ts';
+import { loginCookie } from './loginCookie.ts';
 import { askProvider, type TokenAnswer } from './providerTokens.ts';
-import { isRegistered } from './redirectUris.ts';
+import { isOnUsersMachine, isRegistered } from './redirectUris.ts';
 import { formOf, json, notAllowed, oauthError, posted, redirect } from './replies.ts';
 
 /** The client that the operator has registered at the provider, for all MCP clients together. */
@@ -84,13 +85,14 @@ export class LoginFacade {
       log.warn('mcpAuthentication: registered clients are forgotten at a restart; set config.session.key', {
         issuer: shared.issuer,
       });
-    this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), `login ${place}`);
+    // What is sealed for one provider, client or tenant is worth nothing to another one in the same place.
+    const whose = JSON.stringify(['login', place, shared.issuer, shared.clientId, tools.tenant ?? null]);
+    this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), whose);
     this.clients = new LoginClients(sources, this.seal, tools);
   }
 
   close(): void {
     this.ended.abort();
-    this.clients.close();
   }
 
   /** The issuer of the facade: RFC 8414 §3.3 wants it to be the address by which its metadata is found. */
@@ -121,7 +123,8 @@ export class LoginFacade {
     const { method } = exchange.request;
     switch (name) {
       case endpoints.register:
-        return this.clients.registers ? (posted(method) ?? this.register(exchange)) : undefined;
+        // Without an answer, the request would go to another route.
+        return this.clients.registers ? (posted(method) ?? this.register(exchange)) : { status: 404 };
       case endpoints.token:
         return posted(method) ?? this.token(exchange);
       case endpoints.authorize:
@@ -152,7 +155,11 @@ export class LoginFacade {
     if (!isRegistered(redirectUri, client.redirectUris))
       return errorPage('The client asks to be called at an address that it has not registered.');
     const state = of('state');
-    const fail = (error: string): Reply => this.back(place, { redirectUri, state }, { error });
+    // RFC 9700 §4.11.2: before the user has decided, nobody is sent to a host that a stranger has named.
+    const fail = (error: string): Reply =>
+      isOnUsersMachine(redirectUri)
+        ? this.back(place, { redirectUri, state }, { error })
+        : errorPage(`The request of the client is not valid: ${error}.`);
     if (of('response_type') !== 'code') return fail('unsupported_response_type');
     const challenge = of('code_challenge') ?? '';
     if (of('code_challenge_method') !== 'S256' || !/^[\w-]{43}$/.test(challenge))
@@ -362,8 +369,7 @@ function equal(a: string, b: string): boolean {
 const isSecure = ({ origin }: LoginPlace): boolean => origin.startsWith('https:');
 
 /** With the prefix, browsers take the cookie from this host alone, and not from another one of its domain. */
-const cookieName = (place: LoginPlace): string =>
-  isSecure(place) ? '__Host-portcullis-login' : 'portcullis-login';
+const cookieName = (place: LoginPlace): string => `${isSecure(place) ? '__Host-' : ''}${loginCookie}`;
 
 const cookieOf = (browser: string, place: LoginPlace): string =>
   `${cookieName(place)}=${browser}; Path=/; Max-Age=${loginMs / 1_000}; HttpOnly; SameSite=Lax${isSecure(place) ? '; Secure' : ''}`;

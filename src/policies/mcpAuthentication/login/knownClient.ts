@@ -8,5 +8,8 @@ export interface KnownClient {
 
 const longestName = 80;
 
-/** A name as long as the consent page shows it. */
-export const shownName = (name: string): string => name.slice(0, longestName);
+/** Characters that nobody sees, and that may change the order of those around them. */
+const hidden = /[\p{Cc}\p{Cf}]/gu;
+
+/** A name as the consent page shows it. */
+export const shownName = (name: string): string => name.replaceAll(hidden, '').slice(0, longestName);

@@ -1,0 +1,157 @@
+import { lookup } from 'node:dns';
+import {
+  closedAddresses,
+  getJson,
+  guardedFetch,
+  isAmong,
+  oneAtATime,
+  specialAddresses,
+} from '../../../auth/index.ts';
+import { Unreachable } from '../../../files/index.ts';
+import { networks } from '../../../http/index.ts';
+import type { KnownClient } from './knownClient.ts';
+
+/** The draft proposes 5 KB as the limit, for documents without keys. */
+const mostBytes = 16_384;
+const timeoutMs = 5_000;
+/** Reads at the same time: in all, and of one host. */
+const atOnce = { all: 16, host: 4 };
+/** Characters of the documents that are kept, with their addresses. */
+const mostCharacters = 4_194_304;
+/** A document stays fresh for as long as its server says, within these limits. */
+const fresh = { shortestMs: 60_000, usualMs: 15 * 60_000, longestMs: 24 * 60 * 60_000 };
+
+/** The addresses that documents may come from. */
+export interface DocumentReach {
+  /** What was read by one reach says nothing about what another one may read. */
+  readonly key: string;
+  readonly fetch: typeof fetch;
+}
+
+interface Kept {
+  readonly client: KnownClient;
+  readonly characters: number;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+  readonly readAt: number;
+}
+
+/** A document that somebody asks for. */
+export interface WantedDocument {
+  /** Its address. */
+  readonly id: string;
+  readonly reach: DocumentReach;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Throws an Error for a document that describes no client, or another one. */
+  readonly read: (id: string, value: unknown) => KnownClient;
+}
+
+/** The documents that a process reads, with limits on everything that strangers can make grow. */
+export class DocumentReads {
+  private static readonly ofProcess = new WeakMap<object, DocumentReads>();
+  private readonly lookup = oneAtATime(lookup, timeoutMs);
+  private readonly reaches = new Map<string, DocumentReach>();
+  /** The one that was used last comes last. */
+  private readonly kept = new Map<string, Kept>();
+  private readonly running = new Map<string, Promise<KnownClient>>();
+  private readonly perHost = new Map<string, number>();
+  private characters = 0;
+
+  /** The reads of a process. @param owner an object that the process has once */
+  static of(owner: object): DocumentReads {
+    let found = DocumentReads.ofProcess.get(owner);
+    if (found === undefined) {
+      found = new DocumentReads();
+      DocumentReads.ofProcess.set(owner, found);
+    }
+    return found;
+  }
+
+  /** @param own networks that are not public, and open @param guarded not for what `closedAddresses` has */
+  reach(own: readonly string[], guarded: boolean): DocumentReach {
+    const key = JSON.stringify([guarded, own]);
+    let found = this.reaches.get(key);
+    if (found === undefined) {
+      const open = networks(own);
+      const closed = guarded ? closedAddresses() : undefined;
+      const reading = guardedFetch({
+        lookup: this.lookup,
+        closed: specialAddresses(),
+        isOpen: (address) => open.has(address) && (closed === undefined || !isAmong(closed, address)),
+      });
+      found = { key, fetch: reading };
+      this.reaches.set(key, found);
+    }
+    return found;
+  }
+
+  /**
+   * The client that a document describes, from memory while it is fresh, and for a day where its server does not answer.
+   * @throws Error with a message fit for the log
+   */
+  async get(wanted: WantedDocument): Promise<KnownClient> {
+    const { id, reach, now } = wanted;
+    const key = `${reach.key} ${id}`;
+    const kept = this.kept.get(key);
+    if (kept !== undefined) {
+      this.kept.delete(key);
+      this.kept.set(key, kept);
+      if (now() < kept.until) return kept.client;
+    }
+    try {
+      return await (this.running.get(key) ?? this.begin(key, wanted));
+    } catch (error) {
+      const isOld = kept === undefined || now() >= kept.readAt + fresh.longestMs;
+      if (isOld || !(error instanceof Unreachable)) throw error;
+      return kept.client;
+    }
+  }
+
+  /** @throws Unreachable where too many are being read */
+  private begin(key: string, wanted: WantedDocument): Promise<KnownClient> {
+    const { hostname } = new URL(wanted.id);
+    const ofHost = this.perHost.get(hostname) ?? 0;
+    if (this.running.size >= atOnce.all || ofHost >= atOnce.host)
+      throw new Unreachable('too many documents are being read');
+    this.perHost.set(hostname, ofHost + 1);
+    const reading = this.read(key, wanted).finally(() => {
+      this.running.delete(key);
+      const left = (this.perHost.get(hostname) ?? 1) - 1;
+      if (left > 0) this.perHost.set(hostname, left);
+      else this.perHost.delete(hostname);
+    });
+    this.running.set(key, reading);
+    return reading;
+  }
+
+  private async read(key: string, { id, reach, now, read }: WantedDocument): Promise<KnownClient> {
+    const { value, maxAgeMs = fresh.usualMs } = await getJson(id, {
+      fetch: reach.fetch,
+      signal: AbortSignal.timeout(timeoutMs),
+      timeoutMs,
+      maxBytes: mostBytes,
+      maxRedirects: 0,
+    });
+    const client = read(id, value);
+    const freshMs = Math.min(Math.max(maxAgeMs, fresh.shortestMs), fresh.longestMs);
+    const characters = key.length + client.name.length + client.redirectUris.join('').length;
+    this.keep(key, { client, characters, readAt: now(), until: now() + freshMs });
+    return client;
+  }
+
+  private keep(key: string, kept: Kept): void {
+    this.forget(key);
+    this.kept.set(key, kept);
+    this.characters += kept.characters;
+    for (const oldest of this.kept.keys()) {
+      if (this.characters <= mostCharacters) return;
+      this.forget(oldest);
+    }
+  }
+
+  private forget(key: string): void {
+    this.characters -= this.kept.get(key)?.characters ?? 0;
+    this.kept.delete(key);
+  }
+}
