@@ -20,8 +20,8 @@ export function oneAtATime(lookup: LookupAll, patienceMs: number): LookupAll {
     const since = performance.now();
     const run = (): void => {
       if (performance.now() - since > patienceMs) {
-        done(new Error('the lookup of another name took too long'), []);
         next();
+        done(new Error('the lookup of another name took too long'), []);
         return;
       }
       busy = true;

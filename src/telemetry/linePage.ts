@@ -1,4 +1,4 @@
-const newline = 0x0a;
+export const newline = 0x0a;
 
 /** The number of lines that end in these bytes. */
 export function linesIn(bytes: Buffer): number {

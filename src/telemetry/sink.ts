@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
-import { LinePage, linesIn } from './linePage.ts';
+import { LinePage, linesIn, newline } from './linePage.ts';
 
 /** The destination of lines: a file descriptor (1 is stdout, 2 is stderr) or a stream. */
 export type Destination = 1 | 2 | Writable;
@@ -26,11 +26,8 @@ const reportMs = 10_000;
 /** The time that an ending process waits for a full pipe. */
 const lastWaitMs = 500;
 
-const newline = 0x0a;
 const lineEnd = Buffer.from('\n');
 const noBytes = Buffer.alloc(0);
-
-const linesOf = (text: string): number => text.split('\n').length - 1;
 
 /** Writes whole lines in order, keeps bounded memory, and leaves nothing behind when the process exits. */
 export class Sink {
@@ -75,7 +72,7 @@ export class Sink {
   /** Takes a text of whole lines, ending in a newline. Never throws and never waits. */
   write(line: string): void {
     if (this.#gathered.length + (this.#rest?.length ?? 0) + this.#backlogOf() > maxBacklog) {
-      this.#dropped += linesOf(line);
+      this.#dropped += linesIn(Buffer.from(line));
       this.#report();
       return;
     }

@@ -275,12 +275,7 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
 
   test('an API key is that of a Secret, which gets into no status and no log', async () => {
     const secret = (key: string): string =>
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: 'partner', namespace: 'default' },
-        stringData: { 'api-key': key },
-      });
+      object('v1', 'Secret', 'partner', { stringData: { 'api-key': key } });
     await stage.cluster.apply(
       [
         route('partners', 'partners.test', 'answer', 'partners'),
@@ -310,10 +305,7 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
   });
 
   test('clients log in at a proxy that is one client of the provider, with a secret of a Secret', async () => {
-    const secret = JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'login', namespace: 'default' },
+    const secret = object('v1', 'Secret', 'login', {
       stringData: { 'client-secret': 'open-sesame-of-the-client' },
     });
     await stage.cluster.apply(
@@ -363,10 +355,7 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
   });
 
   test('browsers log in where a policy says so, and a proxy exchanges no code at its own machine', async () => {
-    const loginSecret = JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'browsers', namespace: 'default' },
+    const loginSecret = object('v1', 'Secret', 'browsers', {
       stringData: { 'client-secret': 'open-sesame-of-browsers' },
     });
     const own = `http://127.0.0.1:${port}`;

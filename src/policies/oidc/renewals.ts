@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { oncePerProcess } from '../oncePerProcess.ts';
 import type { Session } from './session.ts';
 
 /** The end of a renewal: a session, a refusal of the provider, or the reason why it could not be asked. */
@@ -16,17 +17,8 @@ const mostKept = 4_096;
  * token that comes twice (RFC 9700 §4.14).
  */
 export class Renewals {
-  private static readonly ofProcess = new WeakMap<object, Renewals>();
-
-  /** The renewals of a process. @param owner an object that the process has once */
-  static of(owner: object): Renewals {
-    let found = Renewals.ofProcess.get(owner);
-    if (found === undefined) {
-      found = new Renewals();
-      Renewals.ofProcess.set(owner, found);
-    }
-    return found;
-  }
+  /** The renewals of a process. */
+  static readonly of = oncePerProcess(() => new Renewals());
 
   private readonly kept = new Map<string, { readonly renewal: Promise<Renewal>; until: number }>();
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { hostnameMatches } from '../../../model/index.ts';
 import { DocumentReads, type DocumentReach } from './documentReads.ts';
 import { shownName, type KnownClient } from './knownClient.ts';
-import { isRedirectUri } from './redirectUris.ts';
+import { redirectUriList } from './redirectUris.ts';
 
 export interface ClientDocumentSettings {
   /** Host names; a leading `*.` stands for one or more labels, `*` alone for every host. */
@@ -22,10 +22,7 @@ const noSecret = z.undefined({ error: 'a document cannot hold a secret' }).optio
 const document = z.looseObject({
   client_id: z.string(),
   client_name: z.string().min(1).max(200).optional(),
-  redirect_uris: z
-    .array(z.string().refine(isRedirectUri, 'expected https, an app scheme, or http on a loopback address'))
-    .min(1)
-    .max(mostRedirectUris),
+  redirect_uris: redirectUriList(mostRedirectUris),
   grant_types: z
     .array(z.string())
     .refine(has('authorization_code'), 'authorization_code is missing')

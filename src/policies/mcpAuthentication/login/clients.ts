@@ -5,7 +5,7 @@ import type { Reply } from '../../../http/index.ts';
 import type { PolicyTools } from '../../policy.ts';
 import { ClientDocuments, type ClientDocumentSettings } from './clientDocuments.ts';
 import { shownName, type KnownClient } from './knownClient.ts';
-import { isRedirectUri } from './redirectUris.ts';
+import { redirectUriForms, redirectUriList } from './redirectUris.ts';
 import { json, jsonOf, oauthError } from './replies.ts';
 
 /** The ways in which a client can make itself known. */
@@ -19,9 +19,8 @@ export interface ClientSources {
 const mostRedirectUris = 16;
 const unnamed = 'An MCP client';
 
-const redirectUris = z.array(z.string().refine(isRedirectUri)).min(1).max(mostRedirectUris);
 const registration = z.looseObject({
-  redirect_uris: redirectUris,
+  redirect_uris: redirectUriList(mostRedirectUris),
   client_name: z.string().max(200).optional(),
 });
 const registered = z.object({ name: z.string(), redirectUris: z.array(z.string()) });
@@ -55,7 +54,7 @@ export class LoginClients {
       const aboutUris = written.error.issues.some(({ path }) => path[0] === 'redirect_uris');
       return oauthError(
         aboutUris ? 'invalid_redirect_uri' : 'invalid_client_metadata',
-        'expected redirect_uris with https, an app scheme, or http on a loopback address, and client_name as text',
+        `expected redirect_uris with ${redirectUriForms}, and client_name as text`,
       );
     }
     const { redirect_uris: uris, client_name: name = unnamed } = written.data;

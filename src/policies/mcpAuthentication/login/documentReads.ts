@@ -9,6 +9,7 @@ import {
 } from '../../../auth/index.ts';
 import { Unreachable } from '../../../files/index.ts';
 import { networks } from '../../../http/index.ts';
+import { oncePerProcess } from '../../oncePerProcess.ts';
 import type { KnownClient } from './knownClient.ts';
 
 /** The draft proposes 5 KB as the limit, for documents without keys. */
@@ -23,7 +24,7 @@ const fresh = { shortestMs: 60_000, usualMs: 15 * 60_000, longestMs: 24 * 60 * 6
 
 /** The addresses that documents may come from. */
 export interface DocumentReach {
-  /** What was read by one reach says nothing about what another one may read. */
+  /** Reaches with the same key share what they have read: they may read the same addresses. */
   readonly key: string;
   readonly fetch: typeof fetch;
 }
@@ -49,7 +50,8 @@ export interface WantedDocument {
 
 /** The documents that a process reads, with limits on everything that strangers can make grow. */
 export class DocumentReads {
-  private static readonly ofProcess = new WeakMap<object, DocumentReads>();
+  /** The reads of a process. */
+  static readonly of = oncePerProcess(() => new DocumentReads());
   private readonly lookup = oneAtATime(lookup, timeoutMs);
   private readonly reaches = new Map<string, DocumentReach>();
   /** The one that was used last comes last. */
@@ -57,16 +59,6 @@ export class DocumentReads {
   private readonly running = new Map<string, Promise<KnownClient>>();
   private readonly perHost = new Map<string, number>();
   private characters = 0;
-
-  /** The reads of a process. @param owner an object that the process has once */
-  static of(owner: object): DocumentReads {
-    let found = DocumentReads.ofProcess.get(owner);
-    if (found === undefined) {
-      found = new DocumentReads();
-      DocumentReads.ofProcess.set(owner, found);
-    }
-    return found;
-  }
 
   /** @param own networks that are not public, and open @param guarded not for what `closedAddresses` has */
   reach(own: readonly string[], guarded: boolean): DocumentReach {

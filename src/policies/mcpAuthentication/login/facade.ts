@@ -62,6 +62,7 @@ const granted = z.object({
   until: z.number(),
 });
 const refresh = z.object({ client: z.string(), token: z.string() });
+
 /**
  * An authorization server in front of a provider that registers no clients: it registers MCP clients, asks users for
  * consent, and logs them in at the provider as one shared client. It keeps nothing: registrations, logins, codes and
@@ -85,7 +86,7 @@ export class LoginFacade {
       log.warn('mcpAuthentication: registered clients are forgotten at a restart; set config.session.key', {
         issuer: shared.issuer,
       });
-    // What is sealed for one provider, client or tenant is worth nothing to another one in the same place.
+    // Another provider, client or tenant in the same place cannot open the texts.
     const whose = JSON.stringify(['login', place, shared.issuer, shared.clientId, tools.tenant ?? null]);
     this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), whose);
     this.clients = new LoginClients(sources, this.seal, tools);

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** Schemes that a browser would run or read instead of calling a program. */
 const closedSchemes: ReadonlySet<string> = new Set([
   'javascript:',
@@ -19,6 +21,16 @@ export function isRedirectUri(text: unknown): text is string {
   if (url.protocol === 'http:') return loopback.has(url.hostname);
   return !closedSchemes.has(url.protocol);
 }
+
+/** Says what `isRedirectUri` takes. */
+export const redirectUriForms = 'https, an app scheme, or http on a loopback address';
+
+/** The shape of `redirect_uris` (RFC 7591 §2). @param most entries */
+export const redirectUriList = (most: number) =>
+  z
+    .array(z.string().refine(isRedirectUri, `expected ${redirectUriForms}`))
+    .min(1)
+    .max(most);
 
 /** Is it a registered address? Exactly, or on another port of the user's machine (RFC 8252 §7.3). */
 export const isRegistered = (asked: string, registered: readonly string[]): boolean =>
