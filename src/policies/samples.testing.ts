@@ -53,7 +53,11 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
       expected: 'https://app.test',
     },
   },
-  oidc: { settings: login, probe: statusIs(401) },
+  oidc: {
+    settings: login,
+    onCluster: { ...login, clientSecret: { secret: 'client' } },
+    probe: statusIs(401),
+  },
   jwtAuth: { settings: token, probe: statusIs(401) },
   mcpAuthentication: { settings: token },
   basicAuth: {

@@ -7,7 +7,7 @@ import { samples } from '../../policies/samples.testing.ts';
 import type { GatewayPolicy, PolicyAncestorStatus } from '../types/index.ts';
 import { translate, type Translation } from './index.ts';
 import { readObjects } from './objects.testing.ts';
-import { connectionNames, targetKinds } from './policyKinds.ts';
+import { connectionNames, requestPolicies, targetKinds } from './policyKinds.ts';
 
 /** Settings of Services alone, by name. */
 const ofServices: Readonly<Record<string, unknown>> = {
@@ -37,6 +37,10 @@ spec: { controllerName: portcullis.dev/gateway }
 kind: Secret
 metadata: { name: key }
 data: { api-key: ${Buffer.from('a-long-enough-key').toString('base64')} }
+---
+kind: Secret
+metadata: { name: client }
+data: { client-secret: ${Buffer.from('a secret of a client').toString('base64')} }
 ---
 kind: Service
 metadata: { name: app }
@@ -116,22 +120,33 @@ const policiesOf = (target: McpTarget): readonly PolicyUse[] =>
 
 const plain = translate(base.objects, base.options);
 
+/** The translation with a policy for one target. */
+function translationWith(
+  name: string,
+  target: { readonly group: string; readonly kind: string; readonly name: string },
+): Translation {
+  const policy = {
+    kind: 'GatewayPolicy',
+    metadata: { name: 'one', namespace: 'default', generation: 1 },
+    spec: { targetRefs: [target], policies: { [name]: settingsOf(name) } },
+  } as unknown as GatewayPolicy;
+  return translate({ ...base.objects, gatewayPolicies: [policy] }, base.options);
+}
+
+test('the sample of each request policy is accepted for a route, so that the tests below see it at work', () => {
+  const target = { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'app' };
+  for (const name of requestPolicies)
+    assert.deepEqual(reasonsIn(translationWith(name, target)), ['Accepted'], name);
+});
+
 for (const { group, kind } of targetKinds)
   test(`every policy for a target of kind ${kind} is enforced, or the target is closed and the status says why`, () => {
     const at = met[kind];
     assert.ok(at !== undefined, `no target of kind ${kind} in this test`);
     for (const name of names)
       for (const sectionName of [undefined, at.section] as const) {
-        const settings = settingsOf(name);
-        const policy = {
-          kind: 'GatewayPolicy',
-          metadata: { name: 'one', namespace: 'default', generation: 1 },
-          spec: {
-            targetRefs: [{ group, kind, name: at.target, ...(sectionName && { sectionName }) }],
-            policies: { [name]: settings },
-          },
-        } as unknown as GatewayPolicy;
-        const translation = translate({ ...base.objects, gatewayPolicies: [policy] }, base.options);
+        const target = { group, kind, name: at.target, ...(sectionName && { sectionName }) };
+        const translation = translationWith(name, target);
         const rule = ruleOf(translation, at.listener, at.route);
         const before = ruleOf(plain, at.listener, at.route);
         const what: string = `${name} on ${kind} ${sectionName ?? ''}`;
