@@ -251,7 +251,7 @@ test('a path and its parameters have to fit each other', () => {
   assert.equal([...accents.values()][0]?.path, '/caf%C3%A9/a%2Fb');
 });
 
-test('no parameter sets a header that frames the message, names the host or carries credentials', () => {
+test('no parameter sets a header that frames the message, names the host or the sender, or carries credentials', () => {
   const names = [
     'Host',
     'content-length',
@@ -261,6 +261,11 @@ test('no parameter sets a header that frames the message, names the host or carr
     'Authorization',
     'Accept',
     'TE',
+    'Forwarded',
+    'X-Forwarded-For',
+    'X-Forwarded-Port',
+    'X-Real-IP',
+    'Via',
   ];
   const parameters = [...names, 'X-Fine'].map((name) => ({ name, in: 'header', schema: { type: 'string' } }));
   const { api, warnings } = describeApi(described({ get: { parameters } }), {});

@@ -2,7 +2,7 @@ import type { ApiParameter, ParameterPlace, ParameterStyle } from '../../../mode
 import { DescriptionError, isObject, type JsonObject } from './descriptionText.ts';
 import type { References } from './references.ts';
 import type { Schema, SchemaWriter } from './schemaWriter.ts';
-import { serverFields } from './serverFields.ts';
+import { isServerField } from './serverFields.ts';
 
 /** The places of parameters, in the order in which tools show them, and the styles of each; the first is the default. */
 const styles: Readonly<Record<ParameterPlace, readonly ParameterStyle[]>> = {
@@ -99,8 +99,7 @@ function refusalOf(
   credentials: ReadonlySet<string>,
 ): string | undefined {
   if (credentials.has(keyOf(place, name))) return 'it is a credential, which the policy backendAuth sends';
-  if (place === 'header' && serverFields.has(name.toLowerCase()))
-    return 'the gateway sets this header itself';
+  if (place === 'header' && isServerField(name.toLowerCase())) return 'the gateway sets this header itself';
   return undefined;
 }
 

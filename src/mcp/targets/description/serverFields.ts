@@ -16,11 +16,7 @@ export const framingFields: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/**
- * Header fields that no argument of a call sets. Besides those that frame the message, they carry credentials or tell
- * who sent the request. `Accept`, `Content-Type` and `Authorization` are no parameters by OpenAPI, "Parameter Object".
- */
-export const serverFields: ReadonlySet<string> = new Set([
+const keptFields: ReadonlySet<string> = new Set([
   ...framingFields,
   'accept',
   'authorization',
@@ -29,8 +25,14 @@ export const serverFields: ReadonlySet<string> = new Set([
   'proxy-authenticate',
   'proxy-authorization',
   'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
   'x-real-ip',
 ]);
+
+/**
+ * Is this a header field that no argument of a call sets? Besides those that frame the message, they carry credentials
+ * or tell who sent the request. `Accept`, `Content-Type` and `Authorization` are no parameters by OpenAPI, "Parameter
+ * Object".
+ * @param name in small letters
+ */
+export const isServerField = (name: string): boolean =>
+  keptFields.has(name) || name.startsWith('x-forwarded-');

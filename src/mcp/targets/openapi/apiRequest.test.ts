@@ -188,6 +188,21 @@ test('numbers that a double cannot hold keep their digits', (t) => {
   const create = operationOf(petstoreText, 'createPet');
   const body = '{"name":"Rex","n":12345678901234567890,"f":1.0}';
   assert.equal(sent(create, `{"body":${body}}`, reachOf(t)).body, body);
+  const form = '{"petId":12345678901234567890,"extra":{"id":12345678901234567890}}';
+  assert.equal(
+    sent(operationOf(petstoreText, 'order'), `{"body":${form}}`, reachOf(t)).body,
+    'petId=12345678901234567890&extra=%7B%22id%22%3A12345678901234567890%7D',
+  );
+  const query = (more: Partial<ApiParameter>, value: string): string =>
+    sent(withParameters([{ name: 'a', ...more }]), `{"query":{"a":${value}}}`, reachOf(t)).line;
+  assert.equal(
+    query({ style: 'json' }, '{"id":12345678901234567890}'),
+    'GET /x?a=%7B%22id%22%3A12345678901234567890%7D HTTP/1.1',
+  );
+  assert.equal(
+    query({ style: 'deepObject', explode: true }, '{"id":[12345678901234567890]}'),
+    'GET /x?a%5Bid%5D=12345678901234567890 HTTP/1.1',
+  );
 });
 
 test('arguments that the tool lacks or misses are refused in words', (t) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiBody, ApiPart } from '../../../model/index.ts';
-import { ArgumentError, readValue } from './callArguments.ts';
+import { ArgumentError } from './callArguments.ts';
+import { isNested, readValue } from './longNumber.ts';
 import { isGiven, pairsOf, textOf, type Pair } from './parameterText.ts';
 
 /** A request body with the media type that its head names. */
@@ -45,14 +46,11 @@ function stringOf(text: string, expected: string): string {
 
 function entriesOf(text: string): readonly (readonly [string, unknown])[] {
   const value = readValue(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ArgumentError('body: expected an object');
+  if (!isNested(value) || Array.isArray(value)) throw new ArgumentError('body: expected an object');
   return Object.entries(value).filter(([, one]) => isGiven(one));
 }
 
 const usual = { style: 'form', explode: true } as const;
-
-const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** Pairs as HTML forms write them (application/x-www-form-urlencoded). */
 function formText({ parts = {} }: ApiBody, entries: readonly (readonly [string, unknown])[]): string {

@@ -1,5 +1,6 @@
 import type { ParameterPlace } from '../../../model/index.ts';
 import { Members, skipSpace } from '../../json/scan.ts';
+import { readValue } from './longNumber.ts';
 
 /** The arguments of a call do not fit its tool; the message is for the client, so that it can call again. */
 export class ArgumentError extends Error {}
@@ -46,16 +47,4 @@ function membersOf(text: string, what: string): [name: string, value: string][] 
   }
   if (scan.broken) throw new ArgumentError(`${what}: expected an object`);
   return [...found];
-}
-
-/** Reads a value. A whole number that a double cannot hold stays as it was written: ids are often that long. */
-export function readValue(text: string): unknown {
-  return JSON.parse(
-    text,
-    function keep(_key, value: unknown, context?: { readonly source?: string }): unknown {
-      if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
-      const source = context?.source;
-      return source !== undefined && /^-?\d+$/.test(source) ? source : value;
-    },
-  );
 }

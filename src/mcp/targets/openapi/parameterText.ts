@@ -1,5 +1,6 @@
 import type { ValueForm } from '../../../model/index.ts';
 import { ArgumentError } from './callArguments.ts';
+import { isNested } from './longNumber.ts';
 
 /** The parts of a value: one text, a list, or names with texts. */
 type Parts =
@@ -36,7 +37,7 @@ export const textOf = (value: unknown): string =>
 
 function partsOf(value: unknown): Parts {
   if (Array.isArray(value)) return { kind: 'list', items: value.map(textOf) };
-  if (typeof value === 'object' && value !== null)
+  if (isNested(value))
     return { kind: 'map', entries: Object.entries(value).map(([name, one]) => [name, textOf(one)]) };
   return { kind: 'text', text: textOf(value) };
 }
@@ -100,11 +101,9 @@ export function pairsOf(name: string, value: unknown, form: ValueForm): readonly
 function deepPairs(name: string, value: unknown, encode: Encode): readonly Pair[] {
   if (Array.isArray(value))
     return value.flatMap((one: unknown) =>
-      typeof one === 'object' && one !== null
-        ? deepPairs(name, one, encode)
-        : [[percentEncoded(name), encode(textOf(one))] as const],
+      isNested(one) ? deepPairs(name, one, encode) : [[percentEncoded(name), encode(textOf(one))] as const],
     );
-  if (typeof value !== 'object' || value === null) return [[percentEncoded(name), encode(textOf(value))]];
+  if (!isNested(value)) return [[percentEncoded(name), encode(textOf(value))]];
   return Object.entries(value).flatMap(([key, one]) =>
     isGiven(one) ? deepPairs(`${name}[${key}]`, one, encode) : [],
   );

@@ -1,0 +1,23 @@
+/** Reads and writes numbers by their source text (TC39, "JSON.parse source text access"; Node has it, its types lack it). */
+interface JsonOfSources {
+  rawJSON(text: string): object;
+  isRawJSON(value: unknown): boolean;
+}
+
+const json = JSON as typeof JSON & JsonOfSources;
+
+/** Reads a value. A whole number that a double cannot hold keeps its digits: ids are often that long. */
+export function readValue(text: string): unknown {
+  return JSON.parse(
+    text,
+    function keep(_key, value: unknown, context?: { readonly source?: string }): unknown {
+      if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
+      const source = context?.source;
+      return source !== undefined && /^-?\d+$/.test(source) ? json.rawJSON(source) : value;
+    },
+  );
+}
+
+/** Is this value of `readValue` a list or an object? */
+export const isNested = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !json.isRawJSON(value);
