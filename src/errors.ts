@@ -814,19 +814,19 @@ export interface DecidedBy {
 
 export interface GatewayErrorOptions {
   /** For the log only, never for the wire. */
-  readonly detail?: string;
+  readonly detail?: string | undefined;
   /** Replaces the catalogue's message on the wire; must be safe to show. */
-  readonly message?: string;
+  readonly message?: string | undefined;
   /** Seconds, for `Retry-After`. */
-  readonly retryAfter?: number;
-  readonly headers?: readonly (readonly [string, string])[];
+  readonly retryAfter?: number | undefined;
+  readonly headers?: readonly (readonly [string, string])[] | undefined;
   /** Answers with this as JSON in place of the message as text, or as the data of a JSON-RPC error; must be safe to show. */
-  readonly jsonBody?: Readonly<Record<string, unknown>>;
+  readonly jsonBody?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
   /** A `place` is below that of the policy, which the data plane knows. */
-  readonly by?: DecidedBy;
+  readonly by?: DecidedBy | undefined;
   /** A JSON-RPC code in place of that of the catalogue. */
-  readonly rpcCode?: number;
+  readonly rpcCode?: number | undefined;
 }
 
 /** Thrown in place of a verdict that would need another process, or change a counter, where a request is only explained. */
@@ -859,6 +859,12 @@ export class GatewayError extends Error {
 
   get entry(): CatalogueEntry {
     return catalogue[this.code];
+  }
+
+  /** The same failure, of which more is known. Errors may be shared by requests, so they do not change. */
+  with(changes: GatewayErrorOptions): GatewayError {
+    const { code, message, cause } = this;
+    return new GatewayError(code, { ...this, message, cause, ...changes });
   }
 }
 

@@ -22,7 +22,13 @@ interface Stage {
   readonly issued: AuthorizationServer;
 }
 
-async function stage(t: TestContext, workers: number, target: object = { scope: 'user' }): Promise<Stage> {
+/** @param others targets beside the one with values of its callers */
+async function stage(
+  t: TestContext,
+  workers: number,
+  target: object = { scope: 'user' },
+  others: readonly object[] = [],
+): Promise<Stage> {
   const idp = await startIdp();
   const issued = await AuthorizationServer.start();
   // It names in each token the user whose token was exchanged.
@@ -65,7 +71,7 @@ binds:
               },
               ...target,
             })}
-`;
+${others.map((other) => `          - ${inline(other)}\n`).join('')}`;
   const gateway = await startGateway(yaml());
   t.after(async () => {
     await gateway[Symbol.asyncDispose]();
@@ -236,6 +242,17 @@ test('under scope: session, a changed value replaces the child of the session', 
 });
 
 const begin = (gateway: GatewayProcess, token: string, headers: object = {}): Promise<Response> =>
+  post(gateway, token, headers, [
+    'initialize',
+    { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'e2e', version: '1' } },
+  ]);
+
+const post = (
+  gateway: GatewayProcess,
+  token: string,
+  headers: object,
+  [method, params]: readonly [string, object],
+): Promise<Response> =>
   fetch(`${gateway.url}/mcp`, {
     method: 'POST',
     headers: {
@@ -244,12 +261,7 @@ const begin = (gateway: GatewayProcess, token: string, headers: object = {}): Pr
       accept: 'application/json, text/event-stream',
       ...headers,
     },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'e2e', version: '1' } },
-    }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
 
 test('a caller without a header gets 400, because no login adds one', async (t) => {
@@ -267,9 +279,42 @@ test('a caller without a header gets 400, because no login adds one', async (t) 
   assert.equal(await gateway.metric('portcullis_mcp_children'), 0);
 });
 
+const challenge = (why: string): string =>
+  `Bearer error="invalid_token", error_description="The access token ${why}", resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"`;
+
+test('a client whose header goes away in a session gets 400, and 200 again with the header', async (t) => {
+  const { gateway, users } = await stage(t, 1);
+  const began = await begin(gateway, users[0].token, { 'x-token': 'a-header' });
+  await began.text();
+  const session = { 'mcp-session-id': began.headers.get('mcp-session-id')! };
+  const call = async (headers: object): Promise<readonly [number, string]> => {
+    const answer = await post(gateway, users[0].token, { ...session, ...headers }, [
+      'tools/call',
+      { name: 'environment', arguments: { name: 'FROM_HEADER' } },
+    ]);
+    return [answer.status, await answer.text()];
+  };
+  const [status, body] = await call({});
+  assert.equal(status, 400, body);
+  assert.match(body, /the request has no header x-token/);
+  const [later, result] = await call({ 'x-token': 'a-header' });
+  assert.equal(later, 200);
+  assert.match(result, /a-header/);
+});
+
+test('under failClosed, a caller without a claim gets 401 with a challenge from several targets, too', async (t) => {
+  const { gateway, users } = await stage(t, 1, { env: { WHO: { claim: 'github_token' } } }, [
+    { name: 'other', stdio: { cmd: node, args: [rogue] } },
+  ]);
+  const missing = await begin(gateway, users[0].token);
+  assert.match(await missing.text(), /no text in the claim github_token.*failClosed/);
+  assert.deepEqual(
+    [missing.status, missing.headers.get('www-authenticate')],
+    [401, challenge('lacks a required claim')],
+  );
+});
+
 test('a caller without a claim, or whose token is not exchanged, gets 401 with a challenge', async (t) => {
-  const challenge = (why: string): string =>
-    `Bearer error="invalid_token", error_description="The access token ${why}", resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"`;
   const without = await stage(t, 1, { env: { WHO: { claim: 'github_token' } } });
   const missing = await begin(without.gateway, without.users[0].token);
   assert.match(await missing.text(), /the token of the caller has no text in the claim github_token/);

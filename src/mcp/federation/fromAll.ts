@@ -1,6 +1,6 @@
 /** Asks every target of a session, and decides what one that fails means for the whole. */
 
-import { asGatewayError, GatewayError } from '../../errors.ts';
+import { asGatewayError, type GatewayError } from '../../errors.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { Federation } from './federation.ts';
 import type { Member } from './member.ts';
@@ -13,12 +13,9 @@ export interface Gathered<Value> {
 const hint = 'the backend has failureMode failClosed; with failOpen the other targets would be served';
 
 /** The error of a request to all targets: it names the target and the setting that would serve the others. */
-function failedClosed(error: GatewayError): GatewayError {
-  return new GatewayError(error.code, {
-    message: `${error.message} (${hint})`,
-    ...(error.detail === undefined ? {} : { detail: error.detail }),
-    ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
-  });
+function failedClosed(thrown: unknown): GatewayError {
+  const error = asGatewayError(thrown);
+  return error.with({ message: `${error.message} (${hint})` });
 }
 
 /**
@@ -40,7 +37,7 @@ export async function fromAll<Value>(
     try {
       return await Promise.all(asked.map(async ({ member, answer }) => ({ member, value: await answer })));
     } catch (error) {
-      throw all.length === 1 ? asGatewayError(error) : failedClosed(asGatewayError(error));
+      throw all.length === 1 ? asGatewayError(error) : failedClosed(error);
     }
   }
   const errors: GatewayError[] = [];

@@ -2,7 +2,7 @@ import { asGatewayError } from '../../errors.ts';
 import { readList } from '../federation/targetLists.ts';
 import { listOfKind, type NamedItem } from '../items/items.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
-import { errorResponse } from '../messages/rpcError.ts';
+import { respondError } from '../session/callAnswer.ts';
 import { BroadCall } from './broadCall.ts';
 import type { Dispatch } from './dispatchContext.ts';
 import { prepareForTarget, type TargetRequest } from './targetRequest.ts';
@@ -14,8 +14,7 @@ type OpenRequest = Omit<TargetRequest, 'own' | 'item'> & { readonly item: NamedI
 export function prepareOpenName(x: Dispatch, asked: OpenRequest, limit: CallLimit): () => void {
   return () => {
     const { session, answer } = x;
-    const failed = (error: unknown): void =>
-      answer.respond(errorResponse(asGatewayError(error), call.idText));
+    const failed = (error: unknown): void => respondError(answer, asGatewayError(error), call.idText);
     const call = new BroadCall(x, asked.request);
     const tally = x.enter();
     session.underCheck.add(call);

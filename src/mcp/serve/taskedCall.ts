@@ -1,11 +1,10 @@
 import { asGatewayError } from '../../errors.ts';
 import { cut, memberOf, stringValue } from '../json/envelope.ts';
 import { ownMessage } from '../json/ownMessage.ts';
-import { errorResponse } from '../messages/rpcError.ts';
 import type { HeldSession } from '../modern/heldSession.ts';
 import { keyOf } from '../modern/heldSessions.ts';
 import type { TaskedCall } from '../modern/createdTask.ts';
-import type { CallAnswer } from '../session/callAnswer.ts';
+import { respondError, type CallAnswer } from '../session/callAnswer.ts';
 import { ask, send, type ModernRequest } from './modernRequest.ts';
 
 /** Does the call name a tool that its server carries out as a task only? The client must have listed the tool. */
@@ -31,7 +30,7 @@ export const taskedCall = (
       send(modern, held, answer(), ownMessage('tasks/result', JSON.stringify({ taskId })));
     } catch (error) {
       const { text, idSpan } = modern.message;
-      answer().respond(errorResponse(asGatewayError(error), cut(text, idSpan)));
+      respondError(answer(), asGatewayError(error), cut(text, idSpan));
     }
   },
   cancel: (taskId) => {

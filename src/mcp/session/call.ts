@@ -1,4 +1,4 @@
-import { GatewayError, type ErrorCode } from '../../errors.ts';
+import { GatewayError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
 import { respondError, type CallAnswer } from './callAnswer.ts';
 import { cut, withId, type Envelope, type RpcId } from '../json/envelope.ts';
@@ -33,20 +33,6 @@ export interface CallStart {
 }
 
 const everyMember: MemberView = { watched: new Set(), filterMember: (_name, value) => value };
-
-/** Errors with an HTTP status of their own concern the session and not this call alone. */
-const refusesAll: ReadonlySet<ErrorCode> = new Set([
-  'mcp_session_unknown',
-  'mcp_budget_full',
-  'mcp_overloaded',
-  'mcp_target_busy',
-  'mcp_request_timeout',
-  'rate_limited',
-  'rate_limit_unavailable',
-  // Only an HTTP response has a challenge.
-  'backend_login_required',
-  'mcp_caller_value_missing',
-]);
 
 /** A client gets one page of a list for so many of the server's at most. */
 const maxPages = 64;
@@ -143,7 +129,6 @@ export class Call implements Waiter {
   failed(error: GatewayError): void {
     this.ended('failed');
     if (this.breakOff(error, 'error')) return;
-    if (refusesAll.has(error.code) && this.answer.refuse(error, this.idText)) return;
     respondError(this.answer, error, this.idText);
   }
 

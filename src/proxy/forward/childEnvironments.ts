@@ -3,7 +3,7 @@ import { asGatewayError, GatewayError } from '../../errors.ts';
 import { fileFieldOf, type Caller, type ChildEnvironment } from '../../mcp/index.ts';
 import type { InjectedValue, McpBackend, PolicyUse } from '../../model/index.ts';
 import { expiryOf, loginError, type Exchange, type Steps } from '../../policies/index.ts';
-import { copyOf, refusalOf, TargetRequest } from './mcpReach.ts';
+import { refusalOf, TargetRequest } from './mcpReach.ts';
 
 type Environments = Pick<Caller, 'environment'>;
 
@@ -153,7 +153,7 @@ function readerOf(variable: Variable, stepsOf: (uses: readonly PolicyUse[]) => r
     };
   const read = exchangedValue(variable, stepsOf(source.policies));
   const fail = (error: unknown): never => {
-    throw copyOf(error, { by: { rule: `env ${name}`, place } });
+    throw asGatewayError(error).with({ by: { rule: `env ${name}`, place } });
   };
   return (exchange) => {
     try {

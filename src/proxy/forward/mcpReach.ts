@@ -1,4 +1,4 @@
-import { asGatewayError, GatewayError, type GatewayErrorOptions } from '../../errors.ts';
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import { HeaderEdits } from '../../http/index.ts';
 import { isOverNetwork, type Caller, type Reach, type TargetOverNetwork } from '../../mcp/index.ts';
 import type { McpBackend, PolicyUse, ProcessSettings, NetworkTarget } from '../../model/index.ts';
@@ -74,20 +74,9 @@ type CompiledReach =
   Reach | ((exchange: Exchange) => Reach) | { readonly ask: (exchange: Exchange) => Reach | Promise<Reach> };
 
 /** A credential that one server lacks: the client hears which one. */
-export const refusalOf = (target: string, thrown: unknown): GatewayError =>
-  copyOf(thrown, { message: `${asGatewayError(thrown).message}: target "${target}"` });
-
-/** The same failure, of which more is known. Errors may be shared by requests, so they do not change. */
-export function copyOf(thrown: unknown, changes: GatewayErrorOptions): GatewayError {
-  const { code, message, detail, cause, by, headers } = asGatewayError(thrown);
-  return new GatewayError(code, {
-    message,
-    cause,
-    ...(detail === undefined ? {} : { detail }),
-    ...(by === undefined ? {} : { by }),
-    ...(headers === undefined ? {} : { headers }),
-    ...changes,
-  });
+export function refusalOf(target: string, thrown: unknown): GatewayError {
+  const error = asGatewayError(thrown);
+  return error.with({ message: `${error.message}: target "${target}"` });
 }
 
 /** The policy closest to the server wins. */
