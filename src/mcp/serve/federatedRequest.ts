@@ -20,6 +20,7 @@ import { respondError } from '../session/callAnswer.ts';
 import { BroadCall } from './broadCall.ts';
 import { checkRefusal } from './checkFirst.ts';
 import { faults, invalid, refusal } from './refusal.ts';
+import type { TargetConnection } from '../targets/kind/target.ts';
 import type { Dispatch } from './dispatchContext.ts';
 import { callLimit, noteItem, prepareForTarget, taskAsker } from './targetRequest.ts';
 
@@ -104,14 +105,15 @@ function prepareTask(x: Dispatch, federation: Federation, request: Envelope, tok
   const { session, itemRules } = x;
   let hidden: ItemRefusal | undefined;
   const asker = taskAsker(x, (why) => (hidden = why));
-  for (const { ready: target } of federation.all)
-    if (
-      target !== undefined &&
-      session.targets
-        .tasksOf(target)
-        .fromClient(request, session.targets.readerOf(target), itemRules, asker) !== undefined
-    )
-      return prepareForTarget(x, { request, token, target, item: undefined, own: undefined });
+  const send = (target: TargetConnection): (() => void) =>
+    prepareForTarget(x, { request, token, target, item: undefined, own: undefined });
+  const { targets } = session;
+  for (const member of federation.all) {
+    const { ready, target } = member;
+    const reader = ready === undefined ? targets.readerAt(target) : targets.readerOf(ready);
+    if (targets.tasksOf(ready ?? target).fromClient(request, reader, itemRules, asker) === undefined) continue;
+    return ready === undefined ? later(x, federation, request, member.connected(), send) : send(ready);
+  }
   return refusal(x, request, refusalError(new GatewayError('mcp_unknown_task'), hidden), hidden);
 }
 

@@ -13,6 +13,8 @@ export interface TaskHolder {
   readonly federation: object | undefined;
 }
 
+type TargetName = Pick<TargetConnection, 'name'>;
+
 /** The facts about a connection. */
 interface TargetRow {
   /** The target in the configuration of the newest request. */
@@ -95,7 +97,7 @@ export class SessionTargets {
   }
 
   /** Names of tasks in the messages of one target. */
-  tasksOf(target: Pick<TargetConnection, 'name'>): TaskIds {
+  tasksOf(target: TargetName): TaskIds {
     const row = this.rowOf(target);
     return (row.tasks ??= new TaskIds(this.tasks));
   }
@@ -106,21 +108,26 @@ export class SessionTargets {
     return (row.reader ??= this.newReader(target, row.configured));
   }
 
-  private rowOf({ name }: Pick<TargetConnection, 'name'>): TargetRow {
+  /** The reader of tasks that the session may name at a target that is not connected. */
+  readerAt(target: McpTarget): TaskReader {
+    return this.newReader(target, target);
+  }
+
+  private rowOf({ name }: TargetName): TargetRow {
     let row = this.rows.get(name);
     if (row === undefined)
       this.rows.set(name, (row = { configured: undefined, tasks: undefined, reader: undefined }));
     return row;
   }
 
-  private newReader(target: TargetConnection, configured: McpTarget | undefined): TaskReader {
+  private newReader({ name }: TargetName, configured: McpTarget | undefined): TaskReader {
     const { principal, label, federation } = this.holder;
     const remote = configured !== undefined && isOverNetwork(configured) ? serverOf(configured) : undefined;
     // A child serves one target of one session. Two targets may lead to one server, which tells their sessions apart.
     const server =
       remote !== undefined && federation === undefined
         ? remote
-        : JSON.stringify([remote ?? label, target.name]);
-    return { server, principal, session: label, target: this.nameOf(target) };
+        : JSON.stringify([remote ?? label, name]);
+    return { server, principal, session: label, target: configured?.name ?? name };
   }
 }

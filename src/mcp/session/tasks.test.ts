@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { mcpBackend, remoteTarget, startHarness, rulesBy } from '../harness.testing.ts';
+import { catalog, mcpBackend, remoteTarget, startHarness, rulesBy } from '../harness.testing.ts';
 import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
 import { stage, type Stage } from '../remote.testing.ts';
 import type { Incoming, RemoteServer } from '../remoteServer.testing.ts';
@@ -292,6 +292,19 @@ test('another process with the session key knows a task by its handle', async (t
   assert.equal((await ask(there, 'tasks/get', { taskId: handle })).result?.['taskId'], handle);
   assert.deepEqual(await listed(there), [handle]);
 });
+
+for (const others of [[], [catalog({ name: 'other', tools: ['read'] })]])
+  test(`requests without a session know a task of one target among ${others.length + 1}`, async (t) => {
+    const { harness, server, user } = await scene(t);
+    harness.use(mcpBackend({ targets: [...others, remoteTarget(server.url)], stateless: true }));
+    const alice = new RawClient(harness.url, { 'x-user': 'alice' });
+    const handle = await begin(alice, others.length === 0 ? 'payroll' : 'remote_payroll');
+    for (const method of methods) {
+      const { result } = await ask(alice, method, { taskId: handle });
+      assert.ok(JSON.stringify(result).includes(handle), method);
+    }
+    assert.deepEqual((await ask(await user('mallory'), 'tasks/get', { taskId: handle })).error, unknownTask);
+  });
 
 test('an id that fits into no handle fails the call that made it', async (t) => {
   const { server, user } = await scene(t);
