@@ -151,7 +151,13 @@ describe('with mcpGuardrails, the gateway', () => {
                   ),
                   route(
                     '/many',
-                    [processor(ports[0], { 'tools/call': 'full', '*/list': 'full' })],
+                    [
+                      processor(ports[0], {
+                        'tools/call': 'full',
+                        '*/list': 'full',
+                        'logging/setLevel': 'request',
+                      }),
+                    ],
                     [target('shop', shop), target('mail', mail)],
                   ),
                   route(
@@ -337,6 +343,24 @@ describe('with mcpGuardrails, the gateway', () => {
       assert.equal((await session.call('echo', { text: 'x' })).error?.code, -32_603, name);
     }
     assert.equal(shop.of('tools/call').length, 1);
+    await session.close();
+  });
+
+  test('sets headers of the processor on the requests to several servers that one request leads to', async () => {
+    const session = await open('/many');
+    for (const [method, params] of [
+      ['tools/list', {}],
+      ['logging/setLevel', { level: 'error' }],
+    ] as const)
+      for (const value of ['v1', 'v2']) {
+        first.request = () => ({
+          ...pass,
+          header_mutation: { set: [{ key: 'X-Checked', value: Buffer.from(value) }] },
+        });
+        assert.equal((await session.request(method, params)).error, undefined);
+        const got = [shop, mail].map((server) => server.of(method).at(-1)?.headers['x-checked']);
+        assert.deepEqual(got, [value, value], method);
+      }
     await session.close();
   });
 

@@ -1,4 +1,5 @@
 import type { McpBackend, McpTarget } from '../../model/index.ts';
+import type { HeaderLine } from '../../http/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Caller, CallerWays } from '../contract.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
@@ -436,10 +437,15 @@ export class Federation implements SessionFederation {
    * @returns the error of the server, as text; undefined where it agrees
    * @throws GatewayError
    */
-  async setLevelOf(member: Member, params: string, limit = ownLimit): Promise<string | undefined> {
+  async setLevelOf(
+    member: Member,
+    params: string,
+    limit = ownLimit,
+    headers: readonly HeaderLine[] = [],
+  ): Promise<string | undefined> {
     const connection = await member.connected();
     if (member.facts === undefined || !has(member.facts, 'logging')) return undefined;
-    const response = await ask(connection, 'logging/setLevel', params, limit);
+    const response = await ask(connection, 'logging/setLevel', params, limit, headers);
     return response.isError ? errorTextOf(response) : undefined;
   }
 }

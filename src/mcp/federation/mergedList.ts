@@ -1,6 +1,7 @@
 /** The lists of all targets as one list, in pages of the gateway's own. */
 
 import { GatewayError } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
 import type { CallStats } from '../session/mcpMetrics.ts';
 import { noRules, type ItemRules } from '../items/itemRules.ts';
 import type { ListShape } from '../items/items.ts';
@@ -21,6 +22,8 @@ const maxCharacters = 4_194_304;
 export interface ListTools {
   readonly cell: (target: string, method: string) => CallStats;
   readonly limit: (target: string) => CallLimit;
+  /** Lines of this request for servers over HTTP: where there are some, no other request shares its lists. */
+  readonly headers?: readonly HeaderLine[];
 }
 
 /**
@@ -32,7 +35,7 @@ export async function listOf(
   member: Member,
   method: string,
   shape: ListShape,
-  { cell, limit }: ListTools,
+  { cell, limit, headers = [] }: ListTools,
 ): Promise<readonly ListedItem[]> {
   const connection = await member.connected();
   const { facts, name: target } = member;
@@ -42,7 +45,7 @@ export async function listOf(
     return [];
   }
   const use = { announced: announces(facts, method), needsNames: federation.enforcesPins };
-  return await member.lists.get(method, use, async () => {
+  const read = async (): Promise<readonly ListedItem[]> => {
     const since = performance.now();
     const stats = cell(target, method);
     try {
@@ -51,6 +54,7 @@ export async function listOf(
         connection,
         naming: federation.naming,
         limit: limit(target),
+        headers,
         log: federation.log,
         ...federation.guardOf(target),
       };
@@ -67,7 +71,8 @@ export async function listOf(
       stats.ended('failed', performance.now() - since);
       throw error;
     }
-  });
+  };
+  return await (headers.length === 0 ? member.lists.get(method, use, read) : read());
 }
 
 /** The place behind the last item of a page. */
@@ -157,12 +162,15 @@ export async function mergedPage(
   tools: ListTools,
 ): Promise<string> {
   const from = cursor === undefined ? undefined : readCursor(cursor);
+  const isOwn = tools.headers !== undefined && tools.headers.length > 0;
   const lists =
-    knownLists(federation, method) ??
+    (isOwn ? undefined : knownLists(federation, method)) ??
     (await fromAll(
       federation,
       (member) => listOf(federation, member, method, shape, tools),
       (member, items) => {
+        // The next request would read it again, and be too late again.
+        if (isOwn) return;
         member.lists.keepOnce(method, items);
         federation.tellChanged(listOfMethod(method));
       },
@@ -171,7 +179,7 @@ export async function mergedPage(
   for (const { member } of lists) member.missed.found(method);
   if (lists.length < federation.all.length) await federation.recallNames(shape.kind);
   if (from !== undefined) return resultOf(shape, pageOf(federation, shape, itemRules, lists, from));
-  const basis = basisOf(federation, lists, itemRules);
+  const basis = isOwn ? undefined : basisOf(federation, lists, itemRules);
   const kept = basis && federation.pages.get(method, basis);
   if (kept !== undefined) return kept;
   const result = resultOf(shape, pageOf(federation, shape, itemRules, lists));

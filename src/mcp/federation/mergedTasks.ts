@@ -38,7 +38,7 @@ async function tasksOf(
   member: Member,
   session: Session,
   itemRules: ItemRules | undefined,
-  { cell, limit }: ListTools,
+  { cell, limit, headers }: ListTools,
 ): Promise<readonly string[]> {
   const connection = await member.connected();
   const tasks = member.facts?.capabilities['tasks'];
@@ -50,7 +50,8 @@ async function tasksOf(
   let cursor: string | undefined;
   for (let page = 0; page < maxPages; page++) {
     const since = performance.now();
-    const response = await ask(connection, method, cursor && `{"cursor":${cursor}}`, limit(member.name));
+    const params = cursor && `{"cursor":${cursor}}`;
+    const response = await ask(connection, method, params, limit(member.name), headers);
     cell(member.name, method).ended(response.isError ? 'error' : 'ok', performance.now() - since);
     const shown = response.isError ? undefined : view.filter(response);
     if (shown === undefined || shown instanceof GatewayError)

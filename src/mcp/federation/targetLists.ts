@@ -1,6 +1,7 @@
 /** The whole lists of one target of several: all pages, with the names that the client sees. */
 
 import type { GatewayError } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { errorCodeOf, errorTextOf } from '../json/errorMember.ts';
 import { Elements, splice } from '../json/scan.ts';
@@ -42,6 +43,8 @@ export interface ListReader {
   readonly connection: TargetConnection;
   readonly naming: Naming;
   readonly limit: CallLimit;
+  /** Lines for a server over HTTP. */
+  readonly headers?: readonly HeaderLine[];
   readonly log: Pick<Logger, 'warn'>;
   /**
    * May clients see an item that its server wrote like this? The name is undefined where the item has no one name.
@@ -59,14 +62,14 @@ export async function readList(
   method: string,
   shape: ListShape,
 ): Promise<readonly ListedItem[]> {
-  const { target, connection, naming, limit, log } = reader;
+  const { target, connection, naming, limit, headers, log } = reader;
   const items: ReadItem[] = [];
   const cursors = new Set<string>();
   let cursor: string | undefined;
   let characters = 0;
   const broken = (what: string): GatewayError => targetError('mcp_target_failed', target, what);
   for (let page = 0; page < maxPages; page++) {
-    const response = await ask(connection, method, cursor && `{"cursor":${cursor}}`, limit);
+    const response = await ask(connection, method, cursor && `{"cursor":${cursor}}`, limit, headers);
     if (response.isError) {
       // A server that lacks a feature is none that fails.
       if (page === 0 && errorCodeOf(response) === methodNotFound) return [];

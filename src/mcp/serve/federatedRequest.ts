@@ -4,6 +4,7 @@
  */
 
 import { asGatewayError, GatewayError } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
 import type { ItemRefusal } from '../contract.ts';
 import { has } from '../federation/capabilities.ts';
 import { fromAll } from '../federation/fromAll.ts';
@@ -37,7 +38,7 @@ export function prepareFederated(x: Dispatch, request: Envelope, item: Item, tok
   if (listShape(method) !== undefined || method === 'tasks/list')
     return () => answerBroadly(x, federation, request, (asked, tools) => list(x, federation, asked, tools));
   if (method === 'logging/setLevel')
-    return () => answerBroadly(x, federation, request, (asked) => setLevel(x, federation, asked));
+    return () => answerBroadly(x, federation, request, (asked, tools) => setLevel(federation, asked, tools));
   if (typeof item === 'string') return refusal(x, request, invalid(faults[item]));
   if (item !== undefined) return prepareItem(x, federation, request, item, token);
   if (method.startsWith('tasks/')) return prepareTask(x, federation, request, token);
@@ -150,7 +151,7 @@ const answerBroadly = (
     const targets = federation.all.map(({ name }) => name);
     const checked = await checks.request(request, targets);
     if ('error' in checked) return checkRefusal(x, request, checked);
-    const result = resultText(request, await resultOf(checked.request, toolsOf(x)));
+    const result = resultText(request, await resultOf(checked.request, toolsOf(x, checked.headers)));
     return await checks.response(result, request.method, targets);
   };
   waitFor(x, federation, request, answer(), (call, response) => call.respond(response));
@@ -181,9 +182,10 @@ function waitFor<Found>(
     .catch((error: unknown) => federation.log.error('Response failed', { error: String(error) }));
 }
 
-const toolsOf = (x: Dispatch): ListTools => ({
+const toolsOf = (x: Dispatch, headers: readonly HeaderLine[] = []): ListTools => ({
   cell: (target, method) => x.mcpMetrics.cell(target, method),
   limit: (target) => callLimit(x, target),
+  headers,
 });
 
 /** @throws GatewayError */
@@ -219,7 +221,11 @@ function cursorOf({ text, body }: Envelope): string | undefined {
 }
 
 /** @throws GatewayError */
-async function setLevel(x: Dispatch, federation: Federation, { text, body }: Envelope): Promise<string> {
+async function setLevel(
+  federation: Federation,
+  { text, body }: Envelope,
+  { limit, headers }: ListTools,
+): Promise<string> {
   const place = memberOf(text, body, 'level');
   const level = place === 'ambiguous' ? undefined : stringValue(text, place);
   if (level === undefined || level.length > 64)
@@ -227,7 +233,7 @@ async function setLevel(x: Dispatch, federation: Federation, { text, body }: Env
   const params = JSON.stringify({ level });
   const answers = await fromAll(
     federation,
-    (member) => federation.setLevelOf(member, params, callLimit(x, member.name)),
+    (member) => federation.setLevelOf(member, params, limit(member.name), headers),
     () => undefined,
   );
   const refused = answers.find(({ value }) => value !== undefined);
