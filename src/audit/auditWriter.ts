@@ -275,13 +275,16 @@ export class AuditWriter {
 
   /** A sink that neither stores nor fails must not hold calls for ever. */
   private watchIntents(): void {
-    this.watch ??= setTimeout(() => {
+    const [oldest] = this.intents;
+    if (this.watch !== undefined || oldest === undefined) return;
+    const rest = oldest.since + this.pace.intentMs - performance.now();
+    this.watch = setTimeout(() => {
       this.watch = undefined;
       const before = performance.now() - this.pace.intentMs + 1;
       while (this.intents[0] !== undefined && this.intents[0].since <= before)
         this.intents.shift()?.reject(unavailable('the sink is too slow'));
-      if (this.intents.length > 0) this.watchIntents();
-    }, this.pace.intentMs).unref();
+      this.watchIntents();
+    }, rest).unref();
   }
 
   /** The process ends without notice: an uncaught error, or a call of `process.exit`. */

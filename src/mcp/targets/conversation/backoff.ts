@@ -2,7 +2,7 @@ import type { RestartPolicy } from '../kind/targetRuntime.ts';
 
 export const defaultRestart: RestartPolicy = {
   firstDelayMs: 100,
-  maxDelayMs: 10_000,
+  maxDelayMs: 800,
   maxFailures: 5,
   windowMs: 60_000,
   coolDownMs: 30_000,
