@@ -112,7 +112,8 @@ function prepareTask(x: Dispatch, federation: Federation, request: Envelope, tok
   for (const member of federation.all) {
     const { ready, target } = member;
     const reader = ready === undefined ? targets.readerAt(target) : targets.readerOf(ready);
-    if (targets.tasksOf(ready ?? target).fromClient(request, reader, itemRules, asker) === undefined) continue;
+    if (targets.tasksOf(ready ?? target).fromClient(request, reader, itemRules, asker) === undefined)
+      continue;
     return ready === undefined ? later(x, federation, request, member.connected(), send) : send(ready);
   }
   return refusal(x, request, refusalError(new GatewayError('mcp_unknown_task'), hidden), hidden);

@@ -125,9 +125,7 @@ export class SessionTargets {
     const remote = configured !== undefined && isOverNetwork(configured) ? serverOf(configured) : undefined;
     // A child serves one target of one session. Two targets may lead to one server, which tells their sessions apart.
     const server =
-      remote !== undefined && federation === undefined
-        ? remote
-        : JSON.stringify([remote ?? label, name]);
+      remote !== undefined && federation === undefined ? remote : JSON.stringify([remote ?? label, name]);
     return { server, principal, session: label, target: configured?.name ?? name };
   }
 }
