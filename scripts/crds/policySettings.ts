@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { crdRules, isDuration } from '../../src/schema/index.ts';
 import { factsOf, oneOf as exactlyOne, type ClusterForm } from '../../src/policies/facts.ts';
+import {
+  fileFieldsOfServers,
+  isServerPlace,
+  serverHost,
+  serverHostRule,
+} from '../../src/controller/translate/calledServers.ts';
 import { alternatives } from '../../src/controller/translate/policyForms.ts';
 import {
   connectionNames,
@@ -67,7 +73,7 @@ function simplified(given: Schema, path: readonly string[]): Schema {
   if (isSchema(additionalProperties))
     result['additionalProperties'] = simplified(additionalProperties, [...path, '*']);
   const form = formAt(path);
-  const formed = form === undefined ? result : inForm(result, form);
+  const formed = form === undefined ? withServer(result, path) : inForm(result, form);
   if (schema[durationMark] === true) Object.assign(formed, durationForm);
   return { ...formed, ...settingsRules(path, formed) };
 }
@@ -77,7 +83,21 @@ const refused = (schema: Schema): boolean => schema['not'] !== undefined;
 
 /** A field that only a file may have. */
 const isForFiles = ([policy = '', ...path]: readonly string[], name: string): boolean =>
-  path.length === 0 && factsOf(policy)?.notInCluster?.includes(name) === true;
+  (path.length === 0 && factsOf(policy)?.notInCluster?.includes(name) === true) ||
+  (isServerPlace(policy, path) && fileFieldsOfServers.some((one) => one === name));
+
+/** The host of a server that the proxies call. */
+function withServer(schema: Record<string, unknown>, [policy = '', ...path]: readonly string[]) {
+  const { properties, required = [] } = schema;
+  if (!isServerPlace(policy, path) || !isSchema(properties)) return schema;
+  const host = {
+    ...(properties['host'] as Schema),
+    description: 'The server: https://NAME, or a Service as NAME.NAMESPACE.svc:PORT.',
+    maxLength: 512,
+    ...crdRules({ rule: `self.matches(r'${serverHost.source}')`, message: serverHostRule }),
+  };
+  return { ...schema, properties: { ...properties, host }, required: ['host', ...(required as string[])] };
+}
 
 const formAt = ([policy = '', ...path]: readonly string[]): ClusterForm | undefined =>
   factsOf(policy)?.clusterForms?.find((form) => form.path === path.join('.'));
@@ -134,6 +154,8 @@ function inForm(schema: Schema, form: ClusterForm): Record<string, unknown> {
   const map = schema['type'] === 'object' ? withoutRequired(schema) : mapFor(schema);
   return {
     ...map,
+    // Nothing but the name of the object stands there.
+    ...(Object.keys(properties).length === 1 ? { description: form.description } : {}),
     properties,
     ...(more.length === 0 ? { required: [first] } : crdRules(exactlyOne(...oneOf))),
   };

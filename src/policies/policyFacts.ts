@@ -34,7 +34,10 @@ export interface PolicyFacts {
   readonly sharesState?: { readonly field: string; readonly value: string };
   /** Its settings are a set of authorization rules, or hold one as this member. */
   readonly rules?: 'self' | { readonly member: string; readonly likePolicy: string };
-  /** The servers that it calls, of which each may be the name of a top-level backend. */
+  /**
+   * The servers that it calls, of which each may be the name of a top-level backend. In a GatewayPolicy, such a server
+   * has its `host` alone, of TLS or of a Service, and no settings of the connection.
+   */
   readonly servers?: {
     /** The objects with the field `backend` in the settings as they are written; dots, and `*` for entries of a list. */
     readonly paths: readonly string[];
@@ -63,7 +66,7 @@ export interface PolicyFacts {
    * secret text.
    */
   readonly clusterForms?: readonly ClusterForm[];
-  /** Fields of the settings that a GatewayPolicy refuses: its author may not have the gateway call any host. */
+  /** Fields of the settings that a GatewayPolicy refuses: its author may not act as the machine of the proxy. */
   readonly notInCluster?: readonly string[];
   /** Path in the settings (dots, `*` for entries of a list, empty for the whole) → further rules of the CRD. */
   readonly crdRules?: Readonly<Record<string, readonly CrdRule[]>>;
@@ -96,6 +99,9 @@ export interface CrdRule {
   readonly message: string;
 }
 
+/** The entries of a Secret of type `kubernetes.io/tls` are the last two. */
+type SecretEntry = '.htpasswd' | 'api-key' | 'client-secret' | 'tls.key' | 'tls.crt';
+
 /** A place of the settings whose text an object of the cluster holds. */
 export interface ClusterForm {
   /** From the settings, with dots; `*` stands for the entries of a list. */
@@ -104,7 +110,7 @@ export interface ClusterForm {
   readonly without: readonly string[];
   /** The field that names the object, and the entry of the object. */
   readonly from:
-    | { readonly field: 'secret'; readonly entry: '.htpasswd' | 'api-key' | 'client-secret' }
+    | { readonly field: 'secret'; readonly entry: SecretEntry }
     | { readonly field: 'configMap'; readonly entry: 'jwks.json' | 'openid-configuration.json' };
   /** The field of the file that gets the text; without it the text takes the place of all fields. */
   readonly as?: string;

@@ -26,6 +26,18 @@ const about = (policies: object, ...targetRefs: readonly object[]): object => ({
 
 const jwt = (jwks: unknown): object => about({ jwtAuth: { issuer: 'a', audiences: ['a'], jwks } });
 
+/** An authorization server, and the proof of the gateway there. */
+const tokenServer = {
+  host: 'https://a.example.com',
+  path: '/token',
+  clientAuth: { clientId: 'a', clientSecret: { secret: 'login' } },
+};
+
+const secretOfServer: Secret = {
+  metadata: { name: 'login', namespace: 'default' },
+  data: { 'client-secret': Buffer.from('a').toString('base64') },
+};
+
 const browserLogin = {
   issuer: 'https://a.example.com',
   clientId: 'a',
@@ -125,6 +137,25 @@ const wrong: Readonly<Record<string, object>> = {
   'a key of two kinds': about({ apiKey: { keys: [{ secret: 'a', keyHash: `sha256:${'0'.repeat(64)}` }] } }),
   'a credential that everybody can read': about({ backendAuth: { key: { value: 'open sesame' } } }),
   'no credential': about({ backendAuth: {} }),
+  'two kinds of credentials': about({
+    backendAuth: { key: { secret: 'a' }, clientCredentials: tokenServer },
+  }),
+  'an authorization server without TLS': about({
+    backendAuth: { clientCredentials: { ...tokenServer, host: 'http://a.example.com' } },
+  }),
+  'an authorization server without a host': about({
+    backendAuth: { clientCredentials: { path: '/token', clientAuth: tokenServer.clientAuth } },
+  }),
+  'an authorization server that is a backend of the file': about({
+    backendAuth: { oauthTokenExchange: { ...tokenServer, backend: 'idp' } },
+  }),
+  'a secret of the gateway that everybody can read': about({
+    backendAuth: {
+      oauthTokenExchange: { ...tokenServer, clientAuth: { clientId: 'a', clientSecret: 'open sesame' } },
+    },
+  }),
+  'a private key of a file': about({ backendAuth: { jwtSign: { signingKey: { file: '/etc/key' } } } }),
+  'the credentials of the machine of a proxy': about({ backendAuth: { aws: { region: 'eu-west-1' } } }),
   'a key and a token for one place': about({ backendAuth: { key: { secret: 'a' }, passthrough: {} } }),
   'a limit of nothing': about({ localRateLimit: [{ maxTokens: 0, tokensPerFill: 1, fillInterval: '1s' }] }),
   'no limit': about({ localRateLimit: [] }),
@@ -245,6 +276,31 @@ const right: Readonly<Record<string, object>> = {
     },
     { ...service, sectionName: 'web' },
   ),
+  'a token that is exchanged': about({
+    backendAuth: {
+      oauthTokenExchange: {
+        ...tokenServer,
+        grantType: 'tokenExchange',
+        subjectToken: { source: { header: { name: 'x-token' } }, tokenType: 'a' },
+        audiences: ['a'],
+        scopes: ['b'],
+        additionalParams: { c: '"d"' },
+        cache: { maxEntries: 10, defaultTtl: '1m' },
+      },
+    },
+  }),
+  'a token of the gateway': about({
+    backendAuth: { clientCredentials: { ...tokenServer, host: 'idp.login.svc:8080' } },
+  }),
+  'access across apps': about({
+    backendAuth: {
+      crossAppAccess: {
+        identityProvider: tokenServer,
+        resourceAuthorizationServer: { ...tokenServer, host: 'https://b.example.com' },
+        audience: 'https://b.example.com',
+      },
+    },
+  }),
   'an McpBackend': about({ mcpAuthorization: { rules: [{ allow: 'mcp.tool.name == "a"' }] } }, mcpBackend),
   'a target of an McpBackend': about(
     { requestHeaderModifier: { set: { a: 'b' } } },
@@ -404,7 +460,7 @@ describe('the schema of GatewayPolicy', needsCluster, () => {
       const text = await stage.cluster.kubectl(['get', 'gatewaypolicy', 'one', '-o', 'json']);
       const stored = (JSON.parse(text) as { readonly spec: object }).spec;
       assert.deepEqual(stored, spec);
-      assert.equal(verdictOf(stored), undefined);
+      assert.equal(verdictOf(stored, [secretOfServer]), undefined);
       await stage.cluster.kubectl(['delete', 'gatewaypolicy', 'one']);
     });
 });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import type { GatewayPolicy, PolicyAncestorStatus, Secret } from '../types/index.ts';
 import { translate, type KubeObjects, type Translation } from './index.ts';
@@ -156,7 +157,7 @@ test('a status never contains data of a Secret', () => {
   assert.doesNotMatch(JSON.stringify([...translation.models, ...translation.report]), /sesame|alice/);
 });
 
-test('the author of a policy may not have the proxies call hosts of its choice for credentials', () => {
+test('the author of a policy may not use the credentials of the machine that a proxy runs on', () => {
   const { objects } = readObjects(base());
   for (const kind of factsOf('backendAuth')?.notInCluster ?? []) {
     const policies = { backendAuth: { [kind]: { host: 'http://169.254.169.254' } } };
@@ -166,6 +167,60 @@ test('the author of a policy may not have the proxies call hosts of its choice f
       ancestor?.conditions?.[0]?.message ?? '',
       new RegExp(`backendAuth\\.${kind}: is not for the cluster`),
     );
+  }
+});
+
+test('the proxies ask for credentials at servers with TLS or at Services, with proofs from Secrets', () => {
+  const { objects } = readObjects(base());
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const clientAuth = { clientId: 'gateway', clientSecret: { secret: 'partner' } };
+  const data = {
+    'client-secret': Buffer.from('open-sesame\n').toString('base64'),
+    'tls.key': Buffer.from(pem).toString('base64'),
+  };
+  const translated = (backendAuth: object): Translation =>
+    run({
+      ...objects,
+      secrets: [{ metadata: { name: 'partner', namespace: 'default' }, data }],
+      gatewayPolicies: [policy({ targetRefs: forRoute, policies: { backendAuth } })],
+    });
+  const credentialOf = (backendAuth: object): Readonly<Record<string, unknown>> | undefined => {
+    const [use] = ruleIn(translated(backendAuth)).policies;
+    assert.equal(use?.guarded, true, JSON.stringify(backendAuth));
+    return (use.settings as { credentials: readonly Readonly<Record<string, unknown>>[] }).credentials[0];
+  };
+  for (const host of [
+    'https://idp.example.com',
+    'idp.login.svc:8080',
+    'http://idp.login.svc.cluster.local',
+  ]) {
+    const credential = credentialOf({ oauthTokenExchange: { host, clientAuth } });
+    const { clientAuth: proof } = credential?.['endpoint'] as { readonly clientAuth: { secret: unknown } };
+    assert.deepEqual(proof.secret, { kind: 'inline', text: 'open-sesame' });
+  }
+  const keyed = credentialOf({ jwtSign: { signingKey: { secret: 'partner' }, alg: 'ES256' } });
+  assert.deepEqual(keyed?.['key'], { kind: 'inline', text: pem.trimEnd() });
+  const server = { host: 'https://idp.example.com', clientAuth };
+  for (const [backendAuth, message] of [
+    [{ clientCredentials: { ...server, host: 'idp.example.com:80' } }, /clientCredentials\.host: expected/],
+    [{ clientCredentials: { ...server, host: 'http://idp.example.com' } }, /clientCredentials\.host: /],
+    [
+      { oauthTokenExchange: { ...server, policies: { backendTLS: { insecure: true } } } },
+      /oauthTokenExchange\.policies: is not for the cluster/,
+    ],
+    [
+      { crossAppAccess: { audience: 'a', identityProvider: { backend: 'idp', clientAuth } } },
+      /crossAppAccess\.identityProvider\.backend: is not for the cluster/,
+    ],
+    [
+      { oauthTokenExchange: { ...server, clientAuth: { clientId: 'a', clientSecret: 'shown' } } },
+      /clientAuth\.clientSecret: expected a map/,
+    ],
+    [{ jwtSign: { signingKey: { file: '/etc/key' } } }, /signingKey\.file: is not for the cluster/],
+  ] as const) {
+    const [ancestor] = ancestorsIn(translated(backendAuth));
+    assert.match(ancestor?.conditions?.[0]?.message ?? '', message);
   }
 });
 

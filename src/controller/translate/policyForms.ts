@@ -1,5 +1,6 @@
 import { factsOf, type ClusterForm, type PolicyName } from '../../policies/facts.ts';
 import { isRecord } from '../api/object.ts';
+import { serverProblem } from './calledServers.ts';
 
 /**
  * A setting that names a file, or holds a secret, in the file names a Secret or ConfigMap of its namespace in the
@@ -33,6 +34,8 @@ export function inForm(name: PolicyName, settings: unknown, texts: Texts): unkno
   const facts = factsOf(name);
   const forFiles = facts?.notInCluster?.find((field) => isRecord(settings) && settings[field] !== undefined);
   if (forFiles !== undefined) throw new Unusable(`${name}.${forFiles}: is not for the cluster`);
+  const problem = serverProblem(name, settings);
+  if (problem !== undefined) throw new Unusable(problem);
   let value = settings;
   for (const form of facts?.clusterForms ?? [])
     value = replaced(value, form.path.split('.'), form, texts, name);

@@ -3,7 +3,8 @@ import { notBuilt } from '../fields/notBuilt.ts';
 import type { TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
-import { notBoth, someOf } from '../fields/crdRules.ts';
+import { atMostOne, someOf } from '../fields/crdRules.ts';
+import { clientSecretForm, pemForm } from '../token/clusterForm.ts';
 import { aws, type AwsSettings } from './awsSchema.ts';
 import { azure, type AzureSettings } from './azureSchema.ts';
 import { gcp, type GcpSettings } from './gcpSchema.ts';
@@ -58,6 +59,10 @@ const issuedKinds = [
 ] as const;
 /** At most one of them stands there; `credentials` may stand beside it. */
 const mainKinds = ['key', 'passthrough', ...issuedKinds] as const;
+
+/** Credentials of the machine that the gateway runs on. */
+const ofMachine: readonly string[] = ['gcp', 'aws', 'azure'];
+const inCluster = mainKinds.filter((kind) => !ofMachine.includes(kind));
 
 export const backendAuthSchema = z
   .strictObject(
@@ -117,17 +122,20 @@ export const backendAuthSchema = z
 
 export type BackendAuthSettings = z.output<typeof backendAuthSchema>;
 
+/** The objects of the settings that name an authorization server. */
+const tokenEndpoints = [
+  'oauthTokenExchange',
+  'clientCredentials',
+  'crossAppAccess.identityProvider',
+  'crossAppAccess.resourceAuthorizationServer',
+] as const;
+
 export const backendAuthFacts = {
   schema: backendAuthSchema,
   on: ['route', 'backend', 'service', 'target'],
   about: 'connection',
   servers: {
-    paths: [
-      'oauthTokenExchange',
-      'clientCredentials',
-      'crossAppAccess.identityProvider',
-      'crossAppAccess.resourceAuthorizationServer',
-    ],
+    paths: tokenEndpoints,
     located: (settings, find) => ({
       credentials: (settings as BackendAuthSettings).credentials.map((one) => withLocatedServers(one, find)),
     }),
@@ -146,7 +154,13 @@ export const backendAuthFacts = {
       from: { field: 'secret', entry: 'api-key' },
       description: 'A Secret of the same namespace that holds the key as api-key.',
     },
+    pemForm('jwtSign.signingKey', 'tls.key'),
+    ...tokenEndpoints.flatMap((endpoint) => [
+      clientSecretForm(`${endpoint}.clientAuth.clientSecret`),
+      pemForm(`${endpoint}.clientAuth.signingKey`, 'tls.key'),
+      pemForm(`${endpoint}.clientAuth.certificate`, 'tls.crt'),
+    ]),
   ],
-  notInCluster: issuedKinds,
-  crdRules: { '': [someOf('key', 'credentials', 'passthrough'), notBoth('key', 'passthrough')] },
+  notInCluster: ofMachine,
+  crdRules: { '': [someOf(...inCluster, 'credentials'), atMostOne(...inCluster)] },
 } as const satisfies PolicyFacts;

@@ -3,6 +3,7 @@ import { valuePattern } from '../fields/httpText.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Host, HostAnswer, HostCall, PolicyTools } from '../policy.ts';
 import { errorInXml } from './awsAnswers.ts';
+import { fetchedHost } from './fetchedHost.ts';
 import type { TokenEndpointSettings } from './oauthSchema.ts';
 
 /** A token that a server issued. */
@@ -38,10 +39,13 @@ export class TokenServer {
   private readonly now: () => number;
 
   /** @throws Error where a file of the TLS settings cannot be used */
-  constructor(address: ServerAddress, { hosts, now }: PolicyTools) {
+  constructor(address: ServerAddress, { hosts, now, guarded, fetch: send }: PolicyTools) {
     const { host, port, tls } = address;
     this.address = address;
-    this.host = hosts.use({ host, port, ...(tls === undefined ? {} : { tls }) });
+    this.host =
+      guarded === true
+        ? fetchedHost(this.urlOf(''), send)
+        : hosts.use({ host, port, ...(tls === undefined ? {} : { tls }) });
     this.now = now;
   }
 

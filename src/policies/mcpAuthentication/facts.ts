@@ -239,7 +239,7 @@ export const mcpAuthenticationFacts = {
     where: (settings) => (settings as McpAuthenticationSettings).clientId !== undefined,
   },
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
-  clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks'), clientSecretForm],
+  clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks'), clientSecretForm()],
   crdRules: {
     '': [
       {

@@ -166,7 +166,7 @@ export const oidcFacts = {
       description:
         'A ConfigMap of the same namespace that holds the discovery document as openid-configuration.json.',
     },
-    clientSecretForm,
+    clientSecretForm(),
   ],
   crdRules: {
     '': [
