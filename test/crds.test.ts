@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { crdFiles } from '../scripts/crds/index.ts';
 import { structural } from '../scripts/crds/structural.ts';
+import { fileFieldsOfServers } from '../src/controller/translate/calledServers.ts';
 import { requestPolicies, schemaOf } from '../src/controller/translate/policyKinds.ts';
 import { factsOf } from '../src/policies/facts.ts';
 
@@ -68,7 +69,7 @@ test('GatewayPolicies have every field of a policy in all of its forms, but thos
   };
   fieldsBelow(crd.spec.versions[0]?.schema.openAPIV3Schema.properties.spec, '', inCluster);
   const missing = requestPolicies.flatMap((name) => {
-    const { clusterForms = [], notInCluster = [] } = factsOf(name) ?? {};
+    const { clusterForms = [], notInCluster = [], servers } = factsOf(name) ?? {};
     const inFile = new Set<string>();
     fieldsBelow(
       z.toJSONSchema(schemaOf(name) as z.ZodType, { target: 'openapi-3.0', io: 'input' }),
@@ -77,6 +78,9 @@ test('GatewayPolicies have every field of a policy in all of its forms, but thos
     );
     const refused = [
       ...notInCluster.map((field) => `.policies.${name}.${field}`),
+      ...(servers?.paths ?? []).flatMap((path) =>
+        fileFieldsOfServers.map((field) => `.policies.${name}.${path}.${field}`),
+      ),
       ...clusterForms.map(({ path }) => `.policies.${name}${path === '' ? '' : `.${path}`}`),
     ];
     return [...inFile].filter(

@@ -46,11 +46,11 @@ export const mcpApis: readonly Requirement[] = [
     ],
     [
       'headers',
-      'no argument sets a header that frames the message, names the host or carries credentials',
+      'no argument sets a header that frames the message, names the host or the sender, or carries credentials',
       page,
       [
         describing,
-        'no parameter sets a header that frames the message, names the host or carries credentials',
+        'no parameter sets a header that frames the message, names the host or the sender, or carries credentials',
       ],
       [requests, 'a header argument cannot begin another header'],
       [requests, 'policies decide about the fields, parameters and cookies that they set'],
