@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { before, describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -17,14 +16,9 @@ import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess } from './controllerProcess.testing.ts';
 import { proxyFlags } from './proxyFlags.testing.ts';
+import { here, noAddress, service } from './services.testing.ts';
 
-/** EndpointSlices take no address of loopback. */
-const [here] = Object.values(networkInterfaces())
-  .flatMap((all) => all ?? [])
-  .filter(({ family, internal }) => family === 'IPv4' && !internal)
-  .map(({ address }) => address);
-
-const skip = here === undefined ? 'this machine has no address but those of loopback' : needsCluster.skip;
+const skip = noAddress ?? needsCluster.skip;
 const program = fileURLToPath(new URL('../../src/mcp/fixtures/catalog.ts', import.meta.url));
 
 describe('McpBackends with several targets', { skip }, () => {
@@ -237,19 +231,3 @@ const route = object(gatewayApi, 'HTTPRoute', 'desk', {
 });
 
 const mcpBackend = (spec: object): string => object(ours, 'McpBackend', 'desk', { spec });
-
-/** A Service without pods, and the address behind it. */
-const service = (name: string, port: number, labels = {}): readonly string[] => [
-  object('v1', 'Service', name, { spec: { ports: [{ port: 80 }] } }, labels),
-  object(
-    'discovery.k8s.io/v1',
-    'EndpointSlice',
-    `${name}-1`,
-    {
-      addressType: 'IPv4',
-      ports: [{ port, protocol: 'TCP' }],
-      endpoints: [{ addresses: [here], conditions: { ready: true } }],
-    },
-    { 'kubernetes.io/service-name': name },
-  ),
-];

@@ -354,42 +354,6 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
     assert.doesNotMatch(written, /open-sesame-of-the-client/);
   });
 
-  test('a proxy asks for a credential as a policy says, and shows no token to its own machine', async () => {
-    const secret = object('v1', 'Secret', 'exchange', {
-      stringData: { 'client-secret': 'open-sesame-of-exchange' },
-    });
-    const clientAuth = { clientId: 'gateway', clientSecret: { secret: 'exchange' } };
-    await stage.cluster.apply(
-      [
-        route('exchange', 'exchange.test', 'answer', 'exchange'),
-        policy('exchange', {
-          backendAuth: { oauthTokenExchange: { host: `https://127.0.0.1:${port}`, clientAuth } },
-        }),
-      ].join('\n---\n'),
-    );
-    const state = (): Promise<string> =>
-      stage.cluster.kubectl([
-        'get',
-        'gwpol',
-        'exchange',
-        '-o',
-        'jsonpath={.status.ancestors[*].conditions[*].message}',
-      ]);
-    await answers('exchange.test', 500);
-    await until('the policy names its Secret', async () => /Secret default\/exchange/.test(await state()));
-    await stage.cluster.apply(secret);
-    await until('the proxy serves the policy', async () => (await get('exchange.test')).status !== 500);
-    const refused = await get('exchange.test', { authorization: 'Bearer token-of-the-caller' });
-    assert.equal(refused.status, 502, refused.body);
-    await until('the log has the reason', () =>
-      /error=backend_auth_failed.*does not fetch documents from 127\.0\.0\.1/.test(proxy?.accessLog() ?? ''),
-    );
-    assert.doesNotMatch(
-      (proxy?.log() ?? '') + (controller?.log() ?? ''),
-      /open-sesame-of-exchange|token-of-the-caller/,
-    );
-  });
-
   test('browsers log in where a policy says so, and a proxy exchanges no code at its own machine', async () => {
     const loginSecret = object('v1', 'Secret', 'browsers', {
       stringData: { 'client-secret': 'open-sesame-of-browsers' },

@@ -19,6 +19,8 @@ export interface RegisteredClient {
 }
 
 export interface IssuerOptions {
+  /** The address to listen at; loopback unless given. */
+  readonly address?: string;
   readonly clients?: Readonly<Record<string, RegisteredClient>>;
   /** Seconds; null: the response does not say. */
   readonly lifetime?: number | null;
@@ -58,7 +60,8 @@ export class AuthorizationServer {
 
   static async start(options: IssuerOptions = {}): Promise<AuthorizationServer> {
     const started = new AuthorizationServer(options);
-    await new Promise<void>((resolve) => started.server.listen(0, '127.0.0.1', resolve));
+    const { address = '127.0.0.1' } = options;
+    await new Promise<void>((resolve) => started.server.listen(0, address, resolve));
     return started;
   }
 

@@ -1,0 +1,148 @@
+/** Credentials that GatewayPolicies have the proxies ask for: the backend gets a token of its caller for itself. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { AuthorizationServer } from '../../src/policies/backendAuth/authorizationServer.testing.ts';
+import { authority } from '../../src/proxy/certificates.testing.ts';
+import { until } from '../../src/until.testing.ts';
+import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
+import { ask, type Answer } from '../e2e/http.testing.ts';
+import { freePorts } from '../support/loopback.ts';
+import { clusterForSuite, needsCluster } from './cluster.testing.ts';
+import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
+import { proxyFlags } from './proxyFlags.testing.ts';
+import { here, noAddress, service } from './services.testing.ts';
+
+const crd = (plural: string): string =>
+  readFileSync(new URL(`../../deploy/chart/crds/portcullis.dev_${plural}.yaml`, import.meta.url), 'utf8');
+
+const gatewayApi = 'gateway.networking.k8s.io/v1';
+const secret = 'open-sesame-of-the-gateway';
+
+describe('issued credentials on a cluster', { skip: noAddress ?? needsCluster.skip }, () => {
+  const stage = clusterForSuite();
+  const ends: (() => unknown)[] = [];
+  const suite = { after: (end: () => unknown) => void ends.push(end) };
+  let idp: AuthorizationServer;
+  let controller: ControllerProcess;
+  let proxy: GatewayProcess;
+  let port = 0;
+
+  before(async () => {
+    [port = 0] = await freePorts(1);
+    const trusted = authority();
+    idp = await AuthorizationServer.start({
+      address: here!,
+      clients: { gateway: { secret } },
+      tls: trusted.issue({ names: [here!] }),
+    });
+    suite.after(() => idp.close());
+    // It shows its caller the credential that it gets.
+    const backend = createServer((request, response) => response.end(request.headers.authorization));
+    backend.listen(0, here);
+    await once(backend, 'listening');
+    suite.after(() => backend.close());
+    await stage.cluster.installGatewayApi();
+    for (const plural of ['portcullisparameters', 'mcpbackends', 'gatewaypolicies'])
+      await stage.cluster.apply(crd(plural));
+    await stage.cluster.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
+    await stage.cluster.apply(
+      [
+        object(gatewayApi, 'GatewayClass', 'ours', { spec: { controllerName: 'portcullis.dev/gateway' } }),
+        object('v1', 'ServiceAccount', 'gw', {}),
+        object(gatewayApi, 'Gateway', 'gw', {
+          spec: { gatewayClassName: 'ours', listeners: [{ name: 'http', port, protocol: 'HTTP' }] },
+        }),
+        ...service('app', (backend.address() as AddressInfo).port),
+      ].join('\n---\n'),
+    );
+    controller = await startControllerProcess(suite, stage.cluster.kubeconfig);
+    await controller.ready();
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-authority-'));
+    suite.after(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, 'authority.pem');
+    writeFileSync(file, trusted.cert);
+    proxy = await startGateway('', {
+      args: await proxyFlags(suite, stage.cluster, [controller]),
+      env: { NODE_EXTRA_CA_CERTS: file },
+    });
+    suite.after(async () => await proxy.stop());
+  });
+  after(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+
+  const get = async (name: string, token: string): Promise<Answer> =>
+    await ask(`http://127.0.0.1:${port}/`, {
+      headers: { host: `${name}.test`, authorization: `Bearer ${token}` },
+    });
+
+  /** A route to the app, whose requests get a credential from an authorization server. */
+  const exchangeAt = async (name: string, host: string): Promise<void> =>
+    await stage.cluster.apply(
+      [
+        object(gatewayApi, 'HTTPRoute', name, {
+          spec: {
+            parentRefs: [{ name: 'gw' }],
+            hostnames: [`${name}.test`],
+            rules: [{ backendRefs: [{ name: 'app', port: 80 }] }],
+          },
+        }),
+        object('portcullis.dev/v1alpha1', 'GatewayPolicy', name, {
+          spec: {
+            targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name }],
+            policies: {
+              backendAuth: {
+                oauthTokenExchange: {
+                  host,
+                  path: '/token',
+                  audiences: ['app'],
+                  clientAuth: { clientId: 'gateway', clientSecret: { secret: 'client' } },
+                },
+              },
+            },
+          },
+        }),
+      ].join('\n---\n'),
+    );
+
+  test('the backend gets a token of the caller for itself, once the Secret of the policy is there', async () => {
+    const token = await idp.issue({ sub: 'alice' });
+    await exchangeAt('app', `https://${here!}:${idp.port}`);
+    await until('the route is closed', async () => (await get('app', token)).status === 500);
+    await stage.cluster.apply(object('v1', 'Secret', 'client', { stringData: { 'client-secret': secret } }));
+    await until('the backend answers', async () => (await get('app', token)).status === 200);
+    const { body } = await get('app', token);
+    const { sub, aud, client } = await idp.claimsOf(body.replace('Bearer ', ''));
+    assert.deepEqual([sub, aud, client], ['alice', ['app'], 'gateway']);
+    assert.ok(idp.requests.length > 0);
+    const foreign = await get('app', 'a-token-of-somebody-else');
+    assert.deepEqual([foreign.status, foreign.headers['www-authenticate']], [403, undefined]);
+  });
+
+  test('a proxy shows no token to a server on its own machine', async () => {
+    const token = await idp.issue({ sub: 'alice' });
+    await exchangeAt('loopback', `https://127.0.0.1:${port}`);
+    await until('the policy is in force', async () => (await get('loopback', token)).status === 502);
+    await until('the log has the reason', () =>
+      /error=backend_auth_failed.*does not fetch documents from 127\.0\.0\.1/.test(proxy.accessLog()),
+    );
+    const written = proxy.log() + proxy.accessLog() + controller.log();
+    assert.ok(!written.includes(secret) && !written.includes(token));
+    const objects = await stage.cluster.kubectl(['get', 'gatewaypolicy,httproute', '-A', '-o', 'yaml']);
+    assert.ok(!objects.includes(secret));
+  });
+});
+
+const object = (apiVersion: string, kind: string, name: string, rest: object): string =>
+  JSON.stringify({
+    apiVersion,
+    kind,
+    metadata: { name, ...(kind === 'GatewayClass' ? {} : { namespace: 'default' }) },
+    ...rest,
+  });
