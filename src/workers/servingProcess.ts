@@ -39,6 +39,7 @@ import { Entrance } from './entrance.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { exposeWorkers } from './metrics.ts';
 import { handoverUnsupported } from './portSocket.ts';
+import { surviveRejections } from './rejections.ts';
 import { RequestRecords } from './requestFeed.ts';
 import { Sockets } from './sockets.ts';
 
@@ -117,6 +118,7 @@ export class ServingProcess implements Plane {
   /** Names of environment variables that no child process inherits; grows with configurations. */
   private readonly withheld: Set<string>;
   private readonly entrances = new Set<Entrance>();
+  private readonly endSurvival: () => void;
   private ready = false;
   private applied = false;
 
@@ -184,6 +186,7 @@ export class ServingProcess implements Plane {
       }),
     });
     this.ready = true;
+    this.endSurvival = surviveRejections(log);
     if (own !== undefined) this.dataPlane.useTicketSecret(own.keys.ticketSecret);
     // A worker does not count itself: the main process does.
     if (worker === undefined)
@@ -327,5 +330,6 @@ export class ServingProcess implements Plane {
     await Promise.all([this.tracing?.close(), this.logExport?.close()]);
     await this.audit?.close();
     this.store?.close();
+    this.endSurvival();
   }
 }

@@ -57,6 +57,18 @@ test('a target that hangs loses its call after the time-out, and no other call w
   assert.match((await hanging).error!.message, /target "bad" did not answer within 300 ms/);
 });
 
+test('a batch that is refused leaves no rejection behind, though a target of it is down', async (t) => {
+  const dead = stdioTarget({ name: 'dead', cmd: '/none' });
+  const { harness } = await start(t, { targets: [dead, good] });
+  const client = new RawClient(harness.url);
+  await client.initialize('2025-03-26');
+  const withoutId = { jsonrpc: '2.0', method: 'tools/call', params: {} };
+  const { status } = await client.post([client.tool('dead_read'), withoutId]);
+  assert.equal(status, 400);
+  // The test fails where a rejection finds nobody.
+  assert.equal(await client.call('good_read'), 'good: read');
+});
+
 for (const [fault, tool, args] of [
   ['answers rubbish', 'bad_brokenAnswer', {}],
   ['writes a line over the limit', 'bad_huge', { bytes: 2_000_000 }],

@@ -120,15 +120,16 @@ function prepareTask(x: Dispatch, federation: Federation, request: Envelope, tok
 }
 
 /** Carries out a verdict that has to wait for a target. */
-const later =
-  <Found>(
-    x: Dispatch,
-    federation: Federation,
-    request: Envelope,
-    awaited: Promise<Found>,
-    prepare: (found: Found) => () => void,
-  ): (() => void) =>
-  () =>
+function later<Found>(
+  x: Dispatch,
+  federation: Federation,
+  request: Envelope,
+  awaited: Promise<Found>,
+  prepare: (found: Found) => () => void,
+): () => void {
+  // A verdict is not carried out where another message of its batch is refused: then nobody waits.
+  awaited.catch(() => undefined);
+  return () =>
     waitFor(x, federation, request, awaited, (call, found) => {
       if (!call.leave()) return;
       try {
@@ -138,6 +139,7 @@ const later =
         respondError(x.answer, asGatewayError(error), call.idText);
       }
     });
+}
 
 /** A request that the gateway answers with what all targets say. */
 const answerBroadly = (
