@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { crdRules, isDuration } from '../../src/schema/index.ts';
 import { factsOf, oneOf as exactlyOne, type ClusterForm } from '../../src/policies/facts.ts';
 import {
-  fileFieldsOfServers,
+  isFileField,
   isServerPlace,
   serverHost,
   serverHostRule,
@@ -62,7 +62,8 @@ function simplified(given: Schema, path: readonly string[]): Schema {
   const { properties, items, additionalProperties } = schema;
   if (isSchema(properties)) {
     const known = Object.entries(properties).filter(
-      ([name, value]) => !refused(value as Schema) && !isForFiles(path, name),
+      ([name, value]) =>
+        !refused(value as Schema) && !isForFiles(path, name) && !isEmpty(value as Schema, [...path, name]),
     );
     result['properties'] = Object.fromEntries(
       known.map(([name, value]) => [name, simplified(value as Schema, [...path, name])]),
@@ -81,10 +82,16 @@ function simplified(given: Schema, path: readonly string[]): Schema {
 /** Fields that are known and refused. */
 const refused = (schema: Schema): boolean => schema['not'] !== undefined;
 
+/** All fields below are for files only. */
+const isEmpty = ({ properties }: Schema, path: readonly string[]): boolean =>
+  isSchema(properties) &&
+  Object.keys(properties).length > 0 &&
+  Object.entries(properties).every(([name, value]) => refused(value as Schema) || isForFiles(path, name));
+
 /** A field that only a file may have. */
 const isForFiles = ([policy = '', ...path]: readonly string[], name: string): boolean =>
   (path.length === 0 && factsOf(policy)?.notInCluster?.includes(name) === true) ||
-  (isServerPlace(policy, path) && fileFieldsOfServers.some((one) => one === name));
+  isFileField(policy, [...path, name]);
 
 /** The host of a server that the proxies call. */
 function withServer(schema: Record<string, unknown>, [policy = '', ...path]: readonly string[]) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { closedAddresses, guardedFetch, specialAddresses, type LookupAll } from './guardedFetch.ts';
+import { closedAddresses, specialAddresses, type LookupAll } from '../http/index.ts';
+import { guardedFetch } from './guardedFetch.ts';
 import { createKeySets } from './keySets.ts';
 import { memoryLog } from './log.testing.ts';
 import { jsonAnswer, startLoopback, type Loopback } from './loopback.testing.ts';

@@ -46,3 +46,5 @@ export { hasNoBody, httpDate, statusLine } from './status.ts';
 export { readProxyHeader, type ProxiedEnds } from './proxyHeader.ts';
 export { readTarget, type Target } from './requestTarget.ts';
 export { eventStreamHeaders, formatComment, formatEvent, type EventOptions } from './sse.ts';
+export { closedAddresses, isAmong, isServiceName, specialAddresses } from './specialAddresses.ts';
+export { oneAtATime, tenantLookup, type LookupAll } from './oneAtATime.ts';

@@ -42,11 +42,14 @@ export interface PolicyTools {
   readonly fetch: typeof fetch;
 }
 
-/** The hosts that policies call, such as a service that authorizes requests. */
+/**
+ * The hosts that policies call, such as a service that authorizes requests. For a guarded policy: by TLS or Services, and
+ * at no loopback, link-local or metadata address.
+ */
 export interface Hosts {
   /**
    * Prepares calls to a host. Its connections are pooled and shared with backends of the same settings, over reloads too.
-   * @throws Error when a file of its TLS settings cannot be used
+   * @throws Error when a file of its TLS settings cannot be used, or a guarded policy may not call the host
    */
   use(host: CalledHost): Host;
 }

@@ -23,7 +23,7 @@ function destinationOf(t: TestContext, short: DestinationInShort): Destination {
     { host: 'app.test', port: 80, addresses: [], ...target },
     { ...defaults.upstream, ...settings },
     defaults.limits,
-    { log: recordingLog().log, lookup },
+    { log: recordingLog().log, lookup, tenantLookup: lookup },
   );
   t.after(() => destination.close());
   return destination;

@@ -3,6 +3,7 @@ import type { Limits, UpstreamSettings } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { AnswerEnds } from './answerEnds.ts';
 import { eligibleEndpoints, pick, pickFor } from './balance.ts';
+import { guardedLookup, openOnes } from './guard.ts';
 import { Checks } from './healthCheck.ts';
 import { nameOf, type EndpointShare } from './connectionPool.ts';
 import { Health } from './health.ts';
@@ -18,6 +19,8 @@ const TRIES_MOST = 3;
 export interface DestinationTools {
   readonly log: Logger;
   readonly lookup: LookupTools;
+  /** The same for names that tenants of a cluster wrote. */
+  readonly tenantLookup: LookupTools;
   /** Looks up no name and checks no address: no request is ever sent. */
   readonly offline?: boolean;
 }
@@ -68,7 +71,12 @@ export class Destination {
       http2: target.http2 === true,
       onFree: connections?.maxConnections === undefined ? undefined : (free) => this.serveNext(free),
     };
-    this.resolution = new Resolution(tools.lookup, tools.log, (found) => this.useAddresses(found));
+    this.resolution =
+      target.guarded === true
+        ? new Resolution(guardedLookup(tools.tenantLookup), tools.log, (found) =>
+            this.useAddresses(openOnes(found)),
+          )
+        : new Resolution(tools.lookup, tools.log, (found) => this.useAddresses(found));
     this.configure(settings, limits);
   }
 

@@ -1,6 +1,7 @@
 import type { AddressLists, Limits, UpstreamSettings } from '../model/index.ts';
 import { Destination, type DestinationTools } from './destination.ts';
 import type { Endpoint } from './upstreamConnection.ts';
+import { tenantNames } from './guard.ts';
 import { systemLookup } from './resolve.ts';
 import type { Target } from './upstreamTarget.ts';
 
@@ -21,7 +22,7 @@ export class Endpoints {
   private readonly timer: NodeJS.Timeout;
 
   constructor(tools: Pick<DestinationTools, 'log'> & Partial<DestinationTools>) {
-    this.tools = { lookup: systemLookup, ...tools };
+    this.tools = { lookup: systemLookup, tenantLookup: tenantNames, ...tools };
     this.timer = setInterval(() => this.sweep(), SWEEP_MS);
     this.timer.unref();
   }

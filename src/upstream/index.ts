@@ -10,4 +10,5 @@ export type { LookupTools } from './resolve.ts';
 export type { TunnelHandler, ExchangeHandler } from './handlers.ts';
 export type { Waiter } from './waitQueue.ts';
 export type { Endpoint, UpstreamConnection } from './upstreamConnection.ts';
+export { isClosed } from './guard.ts';
 export { authorityOf, rawTargetOf, targetOf, type Target } from './upstreamTarget.ts';

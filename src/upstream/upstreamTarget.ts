@@ -7,6 +7,8 @@ export type Target = Omit<
 > & {
   /** Its connections carry what clients send as it comes: each is for one client, and for no request before. */
   readonly raw?: true;
+  /** A tenant of a cluster may have written its name: no address of the machine or of the cloud counts. */
+  readonly guarded?: true;
 };
 
 const names: readonly string[] = Object.keys({
@@ -22,6 +24,7 @@ const names: readonly string[] = Object.keys({
   connections: true,
   tcp: true,
   raw: true,
+  guarded: true,
 } satisfies Record<keyof Target, true>);
 
 export const targetOf = (backend: HttpBackend | TcpBackend | NetworkTarget): Target =>

@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/index.ts';
  */
 export function surviveRejections(log: Logger): () => void {
   const listener = (reason: unknown): void =>
-    log.error('A promise was rejected and nobody waited for it: please report this defect', {
+    log.error('Promise rejected, and nobody waited for it: please report this defect', {
       error: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason),
     });
   process.on('unhandledRejection', listener);

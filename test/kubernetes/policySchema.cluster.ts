@@ -290,7 +290,7 @@ const right: Readonly<Record<string, object>> = {
     },
   }),
   'a token of the gateway': about({
-    backendAuth: { clientCredentials: { ...tokenServer, host: 'idp.login.svc:8080' } },
+    backendAuth: { clientCredentials: { ...tokenServer, host: 'idp.default.svc:8080' } },
   }),
   'access across apps': about({
     backendAuth: {

@@ -192,8 +192,8 @@ test('the proxies ask for credentials at servers with TLS or at Services, with p
   };
   for (const host of [
     'https://idp.example.com',
-    'idp.login.svc:8080',
-    'http://idp.login.svc.cluster.local',
+    'idp.default.svc:8080',
+    'idp.default.svc.cluster.local:80',
   ]) {
     const credential = credentialOf({ oauthTokenExchange: { host, clientAuth } });
     const { clientAuth: proof } = credential?.['endpoint'] as { readonly clientAuth: { secret: unknown } };
@@ -206,8 +206,12 @@ test('the proxies ask for credentials at servers with TLS or at Services, with p
     [{ clientCredentials: { ...server, host: 'idp.example.com:80' } }, /clientCredentials\.host: expected/],
     [{ clientCredentials: { ...server, host: 'http://idp.example.com' } }, /clientCredentials\.host: /],
     [
+      { clientCredentials: { ...server, host: 'idp.login.svc:8080' } },
+      /clientCredentials\.host: a Service of another namespace needs https/,
+    ],
+    [
       { oauthTokenExchange: { ...server, policies: { backendTLS: { insecure: true } } } },
-      /oauthTokenExchange\.policies: is not for the cluster/,
+      /oauthTokenExchange\.policies\.backendTLS: is not for the cluster/,
     ],
     [
       { crossAppAccess: { audience: 'a', identityProvider: { backend: 'idp', clientAuth } } },

@@ -11,6 +11,7 @@ type Entry<Field> = Extract<ClusterForm['from'], { readonly field: Field }>['ent
 
 /** Texts of the namespace of a policy. */
 export interface Texts {
+  readonly namespace: string;
   /** @throws Unusable where there is none */
   secret(name: string, entry: Entry<'secret'>): string;
   /** @throws Unusable where there is none */
@@ -34,7 +35,7 @@ export function inForm(name: PolicyName, settings: unknown, texts: Texts): unkno
   const facts = factsOf(name);
   const forFiles = facts?.notInCluster?.find((field) => isRecord(settings) && settings[field] !== undefined);
   if (forFiles !== undefined) throw new Unusable(`${name}.${forFiles}: is not for the cluster`);
-  const problem = serverProblem(name, settings);
+  const problem = serverProblem(name, settings, texts.namespace);
   if (problem !== undefined) throw new Unusable(problem);
   let value = settings;
   for (const form of facts?.clusterForms ?? [])

@@ -95,6 +95,7 @@ function textsOf(namespace: string, lookup: Lookup, looked: Looked[]): Texts {
     return text;
   };
   return {
+    namespace,
     secret: (name, entry) => Buffer.from(find('secrets', 'Secret', name, entry), 'base64').toString('utf8'),
     configMap: (name, entry) => find('configMaps', 'ConfigMap', name, entry),
   };

@@ -72,7 +72,10 @@ export async function listOf(
       throw error;
     }
   };
-  return await (headers.length === 0 ? member.lists.get(method, use, read) : read());
+  if (headers.length === 0) return await member.lists.get(method, use, read);
+  const items = await read();
+  if (use.needsNames) member.lists.note(method, items);
+  return items;
 }
 
 /** The place behind the last item of a page. */

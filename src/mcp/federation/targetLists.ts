@@ -181,7 +181,7 @@ export class TargetLists {
     try {
       const items = await reading;
       if (changes === this.changes) {
-        if (needsNames) this.names.set(method, new Set(items.flatMap(({ name }) => name ?? [])));
+        if (needsNames) this.note(method, items);
         if (announced) this.remember(method, items);
       }
       return items;
@@ -193,6 +193,11 @@ export class TargetLists {
   /** The list, where its server says when it changes and it has not; undefined where it has to be read. */
   known(method: string): readonly ListedItem[] | undefined {
     return this.kept.get(method)?.items;
+  }
+
+  /** Notes the names in a list, for calls. */
+  note(method: string, items: readonly ListedItem[]): void {
+    this.names.set(method, new Set(items.flatMap(({ name }) => name ?? [])));
   }
 
   /** Is the item in the list? Undefined where the list was never read, or has changed since. */

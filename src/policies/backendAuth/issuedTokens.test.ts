@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
+import { toolsWith } from '../tools.testing.ts';
+import { backendAuthSchema } from './facts.ts';
 import { IssuedTokens } from './issuedTokens.ts';
+import { TokenSpace } from './tokenSpace.ts';
 import type { IssuedToken } from './tokenServer.ts';
 
 /** A JSON Web Token that ends at this time, in milliseconds. */
@@ -79,4 +83,54 @@ test('a refused grant is refused again for two seconds, and another failure is t
     await assert.rejects(get, { code });
     assert.equal(asked, again + 1);
   }
+});
+
+test('the policies of a tenant share a memory for tokens, and a policy that ends gives its part back', async () => {
+  const { keySets } = toolsWith([]);
+  const cache = { maxEntries: 1_000_000, defaultTtlMs: 60_000 };
+  const of = (tenant: string): IssuedTokens =>
+    new IssuedTokens(cache, Date.now, TokenSpace.of({ keySets, tenant }));
+  const fill = async (tokens: IssuedTokens): Promise<number> => {
+    for (let at = 0; at < 1_000; at++)
+      await tokens.get([String(at)], [], () =>
+        Promise.resolve({ token: 'a'.repeat(16_384), expiresAt: undefined }),
+      );
+    return tokens.size;
+  };
+  const [first, second, other] = [of('shop'), of('shop'), of('bank')];
+  const all = await fill(first);
+  assert.ok(all > 400 && all < 512, String(all));
+  assert.equal(await fill(second), 0, 'there is no room');
+  assert.equal(await fill(other), all, 'another tenant has room of its own');
+  first.close();
+  assert.equal(await fill(second), all);
+});
+
+/** An RSA private key in DER (RFC 8017, appendix A.1.2), whose modulus has more bytes behind it. */
+function rsaKey(more: number): string {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const jwk = privateKey.export({ format: 'jwk' });
+  const tagged = (tag: number, content: Buffer): Buffer => {
+    const head = Buffer.alloc(4, tag);
+    head.writeUInt8(0x82, 1);
+    head.writeUInt16BE(content.length, 2);
+    return Buffer.concat([head, content]);
+  };
+  const numbers = (['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'] as const).map((name) =>
+    Buffer.concat([
+      Buffer.from([0]),
+      Buffer.from(jwk[name] ?? '', 'base64url'),
+      Buffer.alloc(name === 'n' ? more : 0, 0xa5),
+    ]),
+  );
+  const all = [Buffer.from([0]), ...numbers].map((bytes) => tagged(2, bytes));
+  return `-----BEGIN RSA PRIVATE KEY-----\n${tagged(0x30, Buffer.concat(all)).toString('base64')}\n-----END RSA PRIVATE KEY-----\n`;
+}
+
+test('a key with which a signature takes seconds is refused', () => {
+  const signingKey = (pem: string) => backendAuthSchema.safeParse({ jwtSign: { signingKey: pem } });
+  assert.match(signingKey(rsaKey(512)).error?.message ?? '', /expected an RSA key of 2048 to 4096 bits/);
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  assert.equal(signingKey(pem).success, true);
 });

@@ -3,9 +3,10 @@ import { GatewayError } from '../../errors.ts';
 import { expiryOf } from './claims.ts';
 import type { CacheSettings } from './oauthSchema.ts';
 import type { IssuedToken } from './tokenServer.ts';
+import type { TokenSpace } from './tokenSpace.ts';
 
-/** Tokens that are being asked for at a time, by one policy. */
-const mostPending = 1_024;
+/** Tokens that are being asked for at a time, by one policy: of an operator, and of a tenant of a cluster. */
+const mostPending = { operator: 1_024, tenant: 128 };
 /** A kept token is replaced this part of its lifetime before its end, */
 const spare = 0.1;
 /** and at most so many milliseconds before it. */
@@ -13,9 +14,12 @@ const mostSpareMs = 30_000;
 /** A refused grant is refused again for so long, without asking. */
 const refusalMs = 2_000;
 
-type Kept<Token> =
-  | { readonly token: Token; readonly until: number }
-  | { readonly refusal: GatewayError; readonly until: number };
+type Kept<Token> = { readonly until: number; readonly characters: number } & (
+  { readonly token: Token } | { readonly refusal: GatewayError }
+);
+
+/** Characters of a refusal, and of the key of every entry, at the most. */
+const smallEntry = 512;
 
 /**
  * Tokens that authorization servers issued, by a digest of everything that they depend on. Requests that need the same
@@ -25,13 +29,16 @@ type Kept<Token> =
 export class IssuedTokens<Token = string> {
   private readonly settings: CacheSettings;
   private readonly now: () => number;
+  private readonly space: TokenSpace | undefined;
   /** The one that was used longest ago first. */
   private readonly kept = new Map<string, Kept<Token>>();
   private readonly pending = new Map<string, Promise<Token>>();
 
-  constructor(settings: CacheSettings, now: () => number) {
+  /** @param space for the tokens of a tenant of a cluster */
+  constructor(settings: CacheSettings, now: () => number, space?: TokenSpace) {
     this.settings = settings;
     this.now = now;
+    this.space = space;
   }
 
   /** Tokens and refusals that are kept. */
@@ -60,8 +67,9 @@ export class IssuedTokens<Token = string> {
     }
     const pending = this.pending.get(key);
     if (pending !== undefined) return pending;
-    if (this.pending.size >= mostPending)
-      throw new GatewayError('backend_auth_failed', { detail: `${mostPending} tokens are being asked for` });
+    const most = this.space === undefined ? mostPending.operator : mostPending.tenant;
+    if (this.pending.size >= most)
+      throw new GatewayError('backend_auth_failed', { detail: `${most} tokens are being asked for` });
     const asked = this.ask(key, made, ask).finally(() => this.pending.delete(key));
     this.pending.set(key, asked);
     return asked;
@@ -80,23 +88,47 @@ export class IssuedTokens<Token = string> {
         (end) => end !== undefined,
       );
       const left = Math.min(...ends) - now;
-      this.keep(key, { token, until: now + left - Math.min(left * spare, mostSpareMs) });
+      const characters = (typeof token === 'string' ? token.length : smallEntry) + smallEntry;
+      this.keep(key, { token, until: now + left - Math.min(left * spare, mostSpareMs), characters });
       return token;
     } catch (error) {
       if (error instanceof GatewayError && error.code === 'backend_login_required')
-        this.keep(key, { refusal: error, until: this.now() + refusalMs });
+        this.keep(key, { refusal: error, until: this.now() + refusalMs, characters: smallEntry });
       throw error;
     }
+  }
+
+  /** Keeps no token any more. */
+  close(): void {
+    for (const key of [...this.kept.keys()]) this.forget(key);
   }
 
   private keep(key: string, kept: Kept<Token>): void {
     const { maxEntries } = this.settings;
     if (maxEntries === 0 || kept.until <= this.now()) return;
-    this.kept.delete(key);
-    this.kept.set(key, kept);
+    this.forget(key);
     for (const oldest of this.kept.keys()) {
-      if (this.kept.size <= maxEntries) return;
-      this.kept.delete(oldest);
+      if (this.kept.size < maxEntries) break;
+      this.forget(oldest);
     }
+    if (!this.makeRoom(kept.characters)) return;
+    this.kept.set(key, kept);
+  }
+
+  private makeRoom(characters: number): boolean {
+    const { space } = this;
+    if (space === undefined || space.take(characters)) return true;
+    for (const oldest of this.kept.keys()) {
+      this.forget(oldest);
+      if (space.take(characters)) return true;
+    }
+    return false;
+  }
+
+  private forget(key: string): void {
+    const kept = this.kept.get(key);
+    if (kept === undefined) return;
+    this.kept.delete(key);
+    this.space?.giveBack(kept.characters);
   }
 }

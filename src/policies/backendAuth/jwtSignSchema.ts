@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { positiveDuration } from '../../schema/index.ts';
 import { textSource, type TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
-import { signingAlgorithms, type SigningAlgorithm } from './oauthSchema.ts';
 import { pemProblem } from './secretText.ts';
+import { keyProblem, signingAlgorithms, type SigningAlgorithm } from './signToken.ts';
 
 /** A token that the gateway signs itself. */
 export interface JwtSignSettings {
@@ -40,13 +40,17 @@ export const jwtSign = z
       'accepted',
     ).optional(),
   })
-  .transform(({ signingKey, alg, kid, claims, ttl = 300_000, location = bearer }): JwtSignSettings => ({
-    kind: 'jwtSign',
-    key: signingKey,
-    alg,
-    ...(kid === undefined ? {} : { kid }),
-    claims,
-    ttlMs: ttl,
-    location,
-  }))
+  .transform(({ signingKey, alg, kid, claims, ttl = 300_000, location = bearer }, ctx): JwtSignSettings => {
+    const message = keyProblem(signingKey, alg);
+    if (message !== undefined) ctx.addIssue({ code: 'custom', message, path: ['signingKey'] });
+    return {
+      kind: 'jwtSign',
+      key: signingKey,
+      alg,
+      ...(kid === undefined ? {} : { kid }),
+      claims,
+      ttlMs: ttl,
+      location,
+    };
+  })
   .meta({ description: 'Signs a token of its own for the backend with a private key (RFC 7519).' });

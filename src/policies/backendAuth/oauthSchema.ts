@@ -19,12 +19,9 @@ import {
 import { textSource, type TextSource } from '../text/schema.ts';
 import { bearer, credentialLocation, type Location } from '../token/schema.ts';
 import { pemProblem, secret } from './secretText.ts';
+import { keyProblem, signingAlgorithms, type SigningAlgorithm } from './signToken.ts';
 
 /** Settings of the credentials that an authorization server issues. */
-
-/** Signature algorithms of tokens that the gateway signs (RFC 7518 §3.1). */
-export const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'] as const;
-export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
 /** A way in which the gateway proves at a token endpoint who it is. */
 export type ClientAuth =
@@ -160,6 +157,8 @@ const clientAuth = z
     }
     if (clientSecret !== undefined) issue('clientSecret', 'does not go with privateKeyJwt');
     if (signingKey === undefined) issue('signingKey', 'privateKeyJwt needs signingKey');
+    const problem = signingKey && keyProblem(signingKey, alg ?? 'RS256');
+    if (problem !== undefined) issue('signingKey', problem);
     if ((certificate === undefined) !== (certificateHeader === undefined))
       issue('certificate', 'certificate and certificateHeader go together');
     return {

@@ -1,5 +1,10 @@
 import { constants, createPrivateKey, sign, type KeyObject } from 'node:crypto';
-import type { SigningAlgorithm } from './oauthSchema.ts';
+import { messageOf } from '../../errorText.ts';
+import type { TextSource } from '../text/schema.ts';
+
+/** Signature algorithms of tokens that the gateway signs (RFC 7518 §3.1). */
+export const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'] as const;
+export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
 interface AlgorithmRow {
   readonly hash: 'sha256' | 'sha384' | 'sha512';
@@ -18,8 +23,8 @@ const algorithms: Readonly<Record<SigningAlgorithm, AlgorithmRow>> = {
   ES384: { hash: 'sha384', key: 'ec', curve: 'secp384r1' },
 };
 
-/** Bits of an RSA key below which RFC 7518 §3.3 forbids its use. */
-const leastRsaBits = 2_048;
+/** Bits of an RSA key: RFC 7518 §3.3 forbids fewer, and a signature with many more holds up the process for seconds. */
+const rsaBits = { least: 2_048, most: 4_096 };
 
 /** @throws Error that never quotes the text: a key that is not PEM, or not for the algorithm */
 export function signingKeyOf(pem: string, alg: SigningAlgorithm): KeyObject {
@@ -28,9 +33,20 @@ export function signingKeyOf(pem: string, alg: SigningAlgorithm): KeyObject {
   const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {};
   if (key.asymmetricKeyType !== type || (curve !== undefined && namedCurve !== curve))
     throw new Error(`expected a private key for ${alg}`);
-  if (type === 'rsa' && modulusLength < leastRsaBits)
-    throw new Error(`expected an RSA key of at least ${leastRsaBits} bits`);
+  if (type === 'rsa' && (modulusLength < rsaBits.least || modulusLength > rsaBits.most))
+    throw new Error(`expected an RSA key of ${rsaBits.least} to ${rsaBits.most} bits`);
   return key;
+}
+
+/** The problem of a key that is written in the configuration; undefined if there is none, or a file holds the key. */
+export function keyProblem(key: TextSource, alg: SigningAlgorithm): string | undefined {
+  if (key.kind === 'file') return undefined;
+  try {
+    signingKeyOf(key.text, alg);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 function privateKeyOf(pem: string): KeyObject {

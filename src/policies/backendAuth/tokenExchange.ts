@@ -11,6 +11,7 @@ import type {
 import { placeOf } from './place.ts';
 import { sendLater, type Sender } from './sender.ts';
 import { TokenEndpoint } from './tokenEndpoint.ts';
+import { TokenSpace } from './tokenSpace.ts';
 import { textReader } from '../token/textExpression.ts';
 import { tokenReader } from './tokenSource.ts';
 
@@ -36,7 +37,7 @@ const parametersOf = ({ audiences, resources, scopes }: TokenParameters): readon
 export function tokenExchangeSender(settings: TokenExchangeSettings, tools: PolicyTools): Sender {
   const { grantType, subject, actor, requestedTokenType } = settings;
   const endpoint = new TokenEndpoint(settings.endpoint, tools);
-  const tokens = new IssuedTokens(settings.cache, tools.now);
+  const tokens = new IssuedTokens(settings.cache, tools.now, TokenSpace.of(tools));
   const put = placeOf(settings.location);
   const subjectReader = tokenReader(subject.source, 'subjectToken');
   const actorReader = actor && tokenReader(actor.source, 'actorToken');
@@ -89,7 +90,10 @@ export function tokenExchangeSender(settings: TokenExchangeSettings, tools: Poli
       return sendLater(token, (one) => put(exchange, one));
     },
     problem: () => endpoint.problem,
-    close: () => endpoint.close(),
+    close() {
+      endpoint.close();
+      tokens.close();
+    },
   };
 }
 
@@ -98,7 +102,7 @@ export function crossAppAccessSender(settings: CrossAppAccessSettings, tools: Po
   const { subject, audience, resources, scopes, accessTokenScopes } = settings;
   const provider = new TokenEndpoint(settings.identityProvider, tools);
   const server = new TokenEndpoint(settings.resourceServer, tools);
-  const tokens = new IssuedTokens(settings.cache, tools.now);
+  const tokens = new IssuedTokens(settings.cache, tools.now, TokenSpace.of(tools));
   const put = placeOf(settings.location);
   const reader = tokenReader(subject.source, 'subjectToken');
   const fixed = [
@@ -129,6 +133,7 @@ export function crossAppAccessSender(settings: CrossAppAccessSettings, tools: Po
     close() {
       provider.close();
       server.close();
+      tokens.close();
     },
   };
 }
@@ -136,7 +141,7 @@ export function crossAppAccessSender(settings: CrossAppAccessSettings, tools: Po
 /** A token of the gateway itself (RFC 6749 §4.4). */
 export function clientCredentialsSender(settings: ClientCredentialsSettings, tools: PolicyTools): Sender {
   const endpoint = new TokenEndpoint(settings.endpoint, tools);
-  const tokens = new IssuedTokens(settings.cache, tools.now);
+  const tokens = new IssuedTokens(settings.cache, tools.now, TokenSpace.of(tools));
   const put = placeOf(settings.location);
   const parameters = [['grant_type', 'client_credentials'] as const, ...parametersOf(settings)];
   return {
@@ -147,6 +152,9 @@ export function clientCredentialsSender(settings: ClientCredentialsSettings, too
         (one) => put(exchange, one),
       ),
     problem: () => endpoint.problem,
-    close: () => endpoint.close(),
+    close() {
+      endpoint.close();
+      tokens.close();
+    },
   };
 }

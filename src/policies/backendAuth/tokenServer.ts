@@ -3,7 +3,6 @@ import { valuePattern } from '../fields/httpText.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Host, HostAnswer, HostCall, PolicyTools } from '../policy.ts';
 import { errorInXml } from './awsAnswers.ts';
-import { fetchedHost } from './fetchedHost.ts';
 import type { TokenEndpointSettings } from './oauthSchema.ts';
 
 /** A token that a server issued. */
@@ -26,7 +25,9 @@ export interface TokenCall {
 }
 
 /** Bytes of a response; tokens have a few thousand. */
-const mostResponseBytes = 262_144;
+const mostResponseBytes = 65_536;
+/** Characters of a token: the fields of a request are not longer. */
+const mostTokenCharacters = 16_384;
 const timeoutMs = 10_000;
 
 /** A call that several requests wait for ends with none of them. */
@@ -39,13 +40,10 @@ export class TokenServer {
   private readonly now: () => number;
 
   /** @throws Error where a file of the TLS settings cannot be used */
-  constructor(address: ServerAddress, { hosts, now, guarded, fetch: send }: PolicyTools) {
+  constructor(address: ServerAddress, { hosts, now }: PolicyTools) {
     const { host, port, tls } = address;
     this.address = address;
-    this.host =
-      guarded === true
-        ? fetchedHost(this.urlOf(''), send)
-        : hosts.use({ host, port, ...(tls === undefined ? {} : { tls }) });
+    this.host = hosts.use({ host, port, ...(tls === undefined ? {} : { tls }) });
     this.now = now;
   }
 
@@ -102,6 +100,8 @@ export class TokenServer {
     const token = said?.[field];
     if (typeof token !== 'string' || token === '') throw this.failed(target, `the response has no ${field}`);
     if (!valuePattern.test(token)) throw this.failed(target, `the ${field} cannot stand in a header`);
+    if (token.length > mostTokenCharacters)
+      throw this.failed(target, `the ${field} is longer than ${String(mostTokenCharacters)} characters`);
     const seconds = secondsOf(said?.['expires_in']);
     // The metadata servers of Azure name the end.
     const end = secondsOf(said?.['expires_on']);

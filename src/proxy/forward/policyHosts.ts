@@ -1,8 +1,14 @@
 import { GatewayError, NotEvaluated, type ErrorCode } from '../../errors.ts';
-import { renderLines, type Head, type HeaderLine } from '../../http/index.ts';
+import { isServiceName, renderLines, type Head, type HeaderLine } from '../../http/index.ts';
 import type { ProcessSettings } from '../../model/index.ts';
 import type { Host, HostAnswer, HostCall, Hosts } from '../../policies/index.ts';
-import { authorityOf, OwnRequest, type ResponseHandler, type Destination } from '../../upstream/index.ts';
+import {
+  authorityOf,
+  isClosed,
+  OwnRequest,
+  type ResponseHandler,
+  type Destination,
+} from '../../upstream/index.ts';
 import type { BackendTools } from './backendTools.ts';
 
 /** The fields that frame the message: the gateway writes them itself. */
@@ -16,13 +22,35 @@ const framing: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** The hosts that the policies of one snapshot call. They share their connections with the backends. */
-export function policyHosts({ limits, upstream }: ProcessSettings, tools: BackendTools): Hosts {
+/**
+ * The hosts that the policies of one snapshot call. They share their connections with the backends.
+ * @param guarded for policies that a tenant of a cluster may have written
+ */
+export function policyHosts(
+  { limits, upstream }: ProcessSettings,
+  tools: BackendTools,
+  guarded = false,
+): Hosts {
   return {
     use(host) {
-      const destination = tools.endpoints.use(host, upstream, limits);
+      if (guarded && host.tls === undefined && !isServiceName(host.host))
+        throw new Error(`${host.host}: only by TLS, or a Service of the cluster`);
+      if (guarded && isClosed(host.host)) throw new Error(`the gateway does not call ${host.host}`);
+      const target = guarded ? ({ ...host, guarded } as const) : host;
+      const destination = tools.endpoints.use(target, upstream, limits);
       tools.uses.destinations.add(destination);
-      return hostOf(destination);
+      return guarded ? onceLookedAt(destination) : hostOf(destination);
+    },
+  };
+}
+
+/** A guarded name is not connected to before its addresses are known. */
+function onceLookedAt(destination: Destination): Host {
+  const host = hostOf(destination);
+  return {
+    async ask(call, during) {
+      if (during.trial === undefined) await destination.resolution.looking;
+      return await host.ask(call, during);
     },
   };
 }

@@ -175,6 +175,8 @@ class Compiler {
   private readonly tools: SnapshotTools;
   private readonly settings: ProcessSettings;
   private readonly hosts: Hosts;
+  /** For policies that a tenant may have written. */
+  private readonly guardedHosts: Hosts;
   private compiled = 0;
   /** A policy keeps state in cookies, which browsers send to all routes of the host. */
   private hidesCookies = false;
@@ -187,6 +189,7 @@ class Compiler {
     this.tools = tools;
     this.settings = settings;
     this.hosts = policyHosts(settings, tools);
+    this.guardedHosts = policyHosts(settings, tools, true);
   }
 
   /** Every port with its listeners. Yields where others may have their turn. */
@@ -271,7 +274,7 @@ class Compiler {
         const place = [bind, listener, name, use.name, nth].join('\n');
         const prepared = prepare(use, {
           ...this.tools.policyTools,
-          hosts: this.hosts,
+          hosts: use.guarded === true ? this.guardedHosts : this.hosts,
           place,
           ...(sealingKey === undefined ? {} : { sealingKey }),
           guarded: use.guarded === true,

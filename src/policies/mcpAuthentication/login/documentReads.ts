@@ -1,14 +1,7 @@
 import { lookup } from 'node:dns';
-import {
-  closedAddresses,
-  getJson,
-  guardedFetch,
-  isAmong,
-  oneAtATime,
-  specialAddresses,
-} from '../../../auth/index.ts';
+import { getJson, guardedFetch } from '../../../auth/index.ts';
 import { Unreachable } from '../../../files/index.ts';
-import { networks } from '../../../http/index.ts';
+import { closedAddresses, isAmong, networks, oneAtATime, specialAddresses } from '../../../http/index.ts';
 import { oncePerProcess } from '../../oncePerProcess.ts';
 import type { KnownClient } from './knownClient.ts';
 

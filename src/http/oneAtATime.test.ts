@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { test } from 'node:test';
-import type { LookupAll } from './guardedFetch.ts';
-import { oneAtATime } from './oneAtATime.ts';
+import { oneAtATime, type LookupAll } from './oneAtATime.ts';
 
 /** A name server that answers when the test says so. */
 function slowNames(): { readonly lookup: LookupAll; readonly asked: string[]; answer(): void } {

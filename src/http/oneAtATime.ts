@@ -1,14 +1,19 @@
-import type { LookupAll } from './guardedFetch.ts';
+import { lookup as systemLookup, type LookupAddress, type LookupOptions } from 'node:dns';
 
-/** Lookups that may wait. */
-const mostWaiting = 32;
+/** Looks up the name of a server, as `dns.lookup` does with `all`. */
+export type LookupAll = (
+  hostname: string,
+  options: LookupOptions & { readonly all: true },
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
 
 /**
  * Looks names up that strangers choose, one at a time: each lookup holds a thread that the whole process shares, for as
  * long as the server of the name likes.
  * @param patienceMs a lookup that has waited longer fails, because nobody waits for it any more
+ * @param mostWaiting lookups that may wait
  */
-export function oneAtATime(lookup: LookupAll, patienceMs: number): LookupAll {
+export function oneAtATime(lookup: LookupAll, patienceMs: number, mostWaiting = 32): LookupAll {
   const waiting: (() => void)[] = [];
   let busy = false;
   const next = (): void => {
@@ -34,3 +39,6 @@ export function oneAtATime(lookup: LookupAll, patienceMs: number): LookupAll {
     else run();
   };
 }
+
+/** Looks up the names that tenants of a cluster wrote. All of them share one of the four threads of the process. */
+export const tenantLookup: LookupAll = oneAtATime(systemLookup, 10_000, 1_024);
