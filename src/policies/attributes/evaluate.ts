@@ -22,14 +22,20 @@ export function evaluate(
   const value = program.run(context, exchange);
   if (value instanceof WorkSpent && value.first)
     exchange.request.annotate('expressionLimit', `${what}: ${value.message}`);
-  if (value instanceof Error && exchange.expressionFailed !== undefined && !isAbout(value, 'mcp'))
+  if (value instanceof Error && exchange.expressionFailed !== undefined && !isAboutOther(value, program))
     exchange.expressionFailed(at ?? byName(what), failureReason(value.message, program.source));
   return value;
 }
 
-/** An item is a tool, a prompt or a resource: rules about the other kinds have nothing to judge. */
-const isAbout = ({ message }: Error, variable: string): boolean =>
-  message.startsWith(variable) && message.endsWith('has no value here');
+/**
+ * An item is a tool, a prompt, a resource or a task: rules about the other kinds have nothing to judge, so `mcp.tool` has
+ * no value for a prompt.
+ */
+function isAboutOther({ message }: Error, { source }: Program): boolean {
+  if (message === 'mcp has no value here') return true;
+  const [, field] = /^field not found: (\w+)$/.exec(message) ?? [];
+  return field !== undefined && source.includes(`mcp.${field}`);
+}
 
 /** The policy and the setting that a name such as `delay` or `localRateLimit.key` stands for. */
 function byName(what: string): DecidedBy {

@@ -85,8 +85,9 @@ export class TokenServer {
     if (answer.status === 200) return answer;
     const said = jsonObject(answer.body);
     // STS of AWS answers in XML.
-    const error = said === undefined ? errorInXml(answer.body.toString('utf8')) : shown(said['error']);
-    const description = shown(said?.['error_description']);
+    const sent = sentTexts(call);
+    const error = said === undefined ? errorInXml(answer.body.toString('utf8')) : shown(said['error'], sent);
+    const description = shown(said?.['error_description'], sent);
     const detail = `status ${String(answer.status)}${error === '' ? '' : `, ${error}`}${description === '' ? '' : `: ${description}`}`;
     // RFC 6749 §5.2: the grant is the user's, and a new login gives another one.
     if (grantOf === 'user' && answer.status < 500 && (error === 'invalid_grant' || error === 'invalid_token'))
@@ -122,9 +123,33 @@ function secondsOf(value: unknown): number | undefined {
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
 }
 
-/** Texts of the server go into the log: cut, and without what could begin a line. */
-const shown = (value: unknown): string =>
-  typeof value === 'string' ? value.slice(0, 200).replaceAll(/[^\x20-\x7e]/g, '?') : '';
+/** The texts that a server got, and may repeat in its answer: tokens and secrets are among them. */
+const sentTexts = ({ headers, body }: TokenCall): readonly string[] => [
+  ...new URLSearchParams(body?.toString()).values(),
+  ...headers.flatMap(([, value]) => value.split(' ')),
+];
+
+/** A shorter part of a token tells nothing that could be used. */
+const shortestPart = 16;
+
+/** Texts of the server go into the log: cut, without what could begin a line, and without what the server got. */
+function shown(value: unknown, sent: readonly string[]): string {
+  if (typeof value !== 'string') return '';
+  const hidden = value
+    .slice(0, 65_536)
+    .split(/([^\w.~+/=-]+)/)
+    .map((word) =>
+      word.length >= shortestPart && sent.some((text) => text.includes(word) || holds(word, text))
+        ? '[sent]'
+        : word,
+    );
+  return hidden
+    .join('')
+    .slice(0, 200)
+    .replaceAll(/[^\x20-\x7e]/g, '?');
+}
+
+const holds = (word: string, text: string): boolean => text.length >= shortestPart && word.includes(text);
 
 function jsonObject(body: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
