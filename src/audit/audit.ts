@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { messageOf } from '../errorText.ts';
 import { readRegularFile } from '../files/index.ts';
-import type { AuditGroup, AuditSettings } from '../model/index.ts';
+import { leastAuditKeyBytes, type AuditGroup, type AuditSettings } from '../model/index.ts';
 import type { Logger, Metrics } from '../telemetry/index.ts';
 import { argumentsView } from './argumentsView.ts';
 import type { AuditSinkPort } from './auditSink.ts';
@@ -14,8 +14,6 @@ import { intentLine, operationLine, streamLine, type AuditedEnd, type AuditedOpe
 import { OpenOperations, type ListedOperation, type OpenOperation } from './openOperations.ts';
 import { groupOf } from './operationGroups.ts';
 import { StdoutSink } from './stdoutSink.ts';
-
-const minKeyBytes = 32;
 
 /** Bytes of a message that may wait for its line. A longer one is read at once, so that lines hold little memory. */
 const maxHeldMessage = 4_096;
@@ -168,9 +166,9 @@ function readKey(file: string): Buffer {
   } catch (error) {
     throw new Error(`config.audit.chain.key: ${file}: ${messageOf(error)}`, { cause: error });
   }
-  if (key.length < minKeyBytes)
+  if (key.length < leastAuditKeyBytes)
     throw new Error(
-      `config.audit.chain.key: ${file}: expected at least ${minKeyBytes} bytes, got ${key.length}`,
+      `config.audit.chain.key: ${file}: expected at least ${leastAuditKeyBytes} bytes, got ${key.length}`,
     );
   return key;
 }

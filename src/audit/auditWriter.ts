@@ -165,7 +165,7 @@ export class AuditWriter {
     clearTimeout(this.watch);
     process.off('exit', this.atExit);
     this.make();
-    if (this.hasMore) this.lose(this.batchLines + this.waiting.count);
+    if (this.hasMore) this.lose(this.batchLines + this.waiting.count, 'the gateway stops');
     for (const { reject } of this.intents.splice(0)) reject(unavailable('the gateway is shutting down'));
     await this.options.sink.close();
   }
@@ -179,9 +179,8 @@ export class AuditWriter {
     this.taken++;
   }
 
-  private lose(lines = 1): void {
-    if (this.lost === 0)
-      this.options.log.warn('Audit lines lost: the sink takes no lines, and the memory for them is full');
+  private lose(lines = 1, why = 'the memory for them is full'): void {
+    if (this.lost === 0) this.options.log.warn(`Audit lines lost: the sink takes no lines, and ${why}`);
     this.lost += lines;
     this.options.onLost(lines);
   }

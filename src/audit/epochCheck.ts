@@ -33,7 +33,6 @@ export class EpochCheck {
   last = 0;
   lastMac = '';
   lines = 0;
-  repeated = 0;
   lost = 0;
   stopped = false;
   startTime = 0;
@@ -48,13 +47,11 @@ export class EpochCheck {
     this.key = key;
   }
 
-  take(line: SealedLine, at: LinePlace): void {
+  /** @returns false for a copy of a line that was there before */
+  take(line: SealedLine, at: LinePlace): boolean {
     const { seq, mac } = line;
     const name = `line ${seq} of ${this.writer} epoch ${this.epoch}`;
-    if (seq <= this.last) {
-      this.takeLate(line, at, name);
-      return;
-    }
+    if (seq <= this.last) return this.takeLate(line, at, name);
     this.lines++;
     if (this.first === 0) {
       this.first = seq;
@@ -70,6 +67,7 @@ export class EpochCheck {
     this.endTime = timeOf(line.content);
     this.remember(seq, mac);
     this.note(line.content, seq);
+    return true;
   }
 
   /** The code of a line; undefined where it was not seen, or long ago. */
@@ -77,18 +75,17 @@ export class EpochCheck {
     return this.recent.get(seq);
   }
 
-  private takeLate({ seq, mac }: SealedLine, at: LinePlace, name: string): void {
+  private takeLate({ seq, mac }: SealedLine, at: LinePlace, name: string): boolean {
     const gap = this.missing.find(({ from, to }) => seq >= from && seq <= to);
     if (gap === undefined) {
       // A collector may get a batch twice, when its answer was lost.
-      if (this.recent.get(seq) === mac) this.repeated++;
-      else
-        this.problems.push({
-          kind: 'repeated',
-          at,
-          message: `${name} stands there twice, with another content`,
-        });
-      return;
+      if (this.recent.get(seq) === mac) return false;
+      this.problems.push({
+        kind: 'repeated',
+        at,
+        message: `${name} stands there twice, with another content`,
+      });
+      return true;
     }
     this.lines++;
     this.remember(seq, mac);
@@ -96,6 +93,7 @@ export class EpochCheck {
     if (seq > gap.from) this.missing.push({ from: gap.from, to: seq - 1, at: gap.at });
     if (seq < gap.to) this.missing.push({ from: seq + 1, to: gap.to, at: gap.at });
     this.problems.push({ kind: 'reordered', at, message: `${name} stands after line ${this.last}` });
+    return true;
   }
 
   private noteMissing(from: number, to: number, at: LinePlace): void {

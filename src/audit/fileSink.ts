@@ -57,14 +57,27 @@ export class FileSink implements AuditSinkPort {
   /** The file ends within a line: a crash, or a full disk, kept the rest of it out. */
   private torn = false;
   private lookedAt = performance.now();
+  private writing = false;
+  /** Also without lines: nobody else can free the room of a file that was removed and is still open here. */
+  private readonly look: NodeJS.Timeout;
 
   /** @throws Error where the file cannot be opened, or cannot be durable */
   constructor(options: FileSinkOptions) {
     this.options = options;
     this.opened = this.open();
+    this.look = setInterval(() => this.lookIdle(), Math.max(options.lookEveryMs ?? 1_000, 50)).unref();
   }
 
   async write(bytes: Buffer, durable: boolean): Promise<void> {
+    this.writing = true;
+    try {
+      await this.append(bytes, durable);
+    } finally {
+      this.writing = false;
+    }
+  }
+
+  private async append(bytes: Buffer, durable: boolean): Promise<void> {
     this.follow();
     const { descriptor } = this.opened;
     let at = 0;
@@ -113,6 +126,7 @@ export class FileSink implements AuditSinkPort {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.look);
     await closeLater(this.opened.descriptor).catch(() => undefined);
   }
 
@@ -133,6 +147,15 @@ export class FileSink implements AuditSinkPort {
     } catch (error) {
       closeSync(descriptor);
       throw error;
+    }
+  }
+
+  private lookIdle(): void {
+    if (this.writing) return;
+    try {
+      this.follow();
+    } catch {
+      // The next write tells.
     }
   }
 

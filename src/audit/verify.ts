@@ -30,11 +30,18 @@ export interface Gap {
   readonly lost: number;
 }
 
+export interface Copy {
+  readonly at: LinePlace;
+  readonly message: string;
+}
+
 export interface Verification {
   readonly lines: number;
   readonly epochs: readonly EpochCheck[];
   /** In the order in which they show, those of the end last. */
   readonly problems: readonly Problem[];
+  /** Lines that stand there again, alike: they say nothing new. */
+  readonly copies: readonly Copy[];
   readonly gaps: readonly Gap[];
   /** Intents without an outcome. */
   readonly unfinished: number;
@@ -91,6 +98,7 @@ class Check {
   private readonly problems: Problem[] = [];
   /** Checkpoints by epoch and line. */
   private readonly expected = new Map<string, Map<number, Checkpoint>>();
+  private readonly copies: Copy[] = [];
   private readonly intents = new Set<string>();
   private lines = 0;
   private torn = 0;
@@ -128,7 +136,11 @@ class Check {
       this.epochs.set(epoch, check);
     }
     const before = check.problems.length;
-    check.take(sealed, at);
+    if (!check.take(sealed, at)) {
+      this.lines--;
+      this.copies.push({ at, message: `copy of line ${seq} of ${writer} epoch ${epoch}` });
+      return;
+    }
     this.problems.push(...check.problems.slice(before));
     const known = this.expected.get(epoch)?.get(seq);
     if (known !== undefined && known.mac !== mac)
@@ -163,6 +175,7 @@ class Check {
       lines: this.lines,
       epochs: [...this.epochs.values()],
       problems: this.problems,
+      copies: this.copies,
       gaps,
       unfinished: this.intents.size,
       torn: this.torn,

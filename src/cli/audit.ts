@@ -10,7 +10,8 @@ const actions = ['verify'] as const;
 const when = (ms: number): string => (ms === 0 ? 'unknown time' : new Date(ms).toISOString());
 
 /** The report on a stream, a line each. */
-function reportOf({ epochs, gaps, problems, lines, unfinished, torn, checkpoints }: Verification): string[] {
+function reportOf(found: Verification): string[] {
+  const { epochs, gaps, problems, copies, lines, unfinished, torn, checkpoints } = found;
   const report: string[] = [];
   for (const { writer, epoch, first, last, startTime, endTime, stopped } of epochs)
     report.push(
@@ -28,13 +29,19 @@ function reportOf({ epochs, gaps, problems, lines, unfinished, torn, checkpoints
   }
   if (unfinished > 0) report.push(`unfinished: ${unfinished} operations have an intent and no outcome`);
   if (torn > 0) report.push(`torn: ${torn} pieces of lines that a crash or a full disk left behind`);
+  for (const { at, message } of copies.slice(0, maxListed))
+    report.push(`repeated: ${at.file}:${at.line}: ${message}`);
+  if (copies.length > maxListed) report.push(`… and ${copies.length - maxListed} more copies`);
   for (const { kind, at, message } of problems.slice(0, maxListed))
     report.push(`${kind}: ${at === undefined ? '' : `${at.file}:${at.line}: `}${message}`);
   if (problems.length > maxListed) report.push(`… and ${problems.length - maxListed} more problems`);
+  if (lines > 0 && problems.filter(({ kind }) => kind === 'altered').length === lines)
+    report.push('Every line is altered. Is this the key of the stream?');
   const known = gaps.filter(({ kind }) => kind !== 'running').length;
   report.push(
     `${problems.length === 0 ? 'intact' : 'not intact'}: ${lines} lines, ${epochs.length} epochs, ` +
-      `${problems.length} problems, ${known} known gaps, ${checkpoints} checkpoints`,
+      `${problems.length} problems, ${known} known gaps, ${checkpoints} checkpoints` +
+      (copies.length === 0 ? '' : `, ${copies.length} copies`),
   );
   return report;
 }
@@ -57,7 +64,7 @@ export const audit: Command = {
       once: true,
     },
     partial: { type: 'boolean', help: 'older files of the stream were removed' },
-    strict: { type: 'boolean', help: 'exit code 1 also for known gaps' },
+    strict: { type: 'boolean', help: 'exit code 1 also for known gaps and copies of lines' },
   },
   positionals: Number.POSITIVE_INFINITY,
   async run(flags, [action = '', ...files], terminal) {
@@ -76,8 +83,9 @@ export const audit: Command = {
         partial: flags['partial'] === true,
       });
       for (const line of reportOf(found)) terminal.out(`${line}\n`);
-      const gaps = found.gaps.some(({ kind }) => kind !== 'running');
-      return found.problems.length > 0 || (flags['strict'] === true && gaps) ? exitCode.invalid : exitCode.ok;
+      const isExplained = found.gaps.some(({ kind }) => kind !== 'running') || found.copies.length > 0;
+      const isIntact = found.problems.length === 0 && !(flags['strict'] === true && isExplained);
+      return isIntact ? exitCode.ok : exitCode.invalid;
     } catch (error) {
       terminal.err(`portcullis: the audit stream cannot be read: ${messageOf(error)}\n`);
       return exitCode.failed;

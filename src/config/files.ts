@@ -13,6 +13,8 @@ export interface NamedFile {
   readonly kind: FileMark['kind'];
   readonly name: string;
   readonly place: Place;
+  /** Bytes that a file has at least. */
+  readonly leastBytes?: number | undefined;
   /** For a command: its working directory, and the PATH that it is looked up in, as far as its target says. */
   readonly cwd?: string;
   readonly path?: string;
@@ -23,10 +25,12 @@ export interface NamedFile {
 /** Everything on this machine that a document names, by the marks of the schema. */
 export function namedFiles(document: unknown, placeOf: (path: Path) => Place): readonly NamedFile[] {
   const found: NamedFile[] = [];
-  eachNamedFile(documentSchema, document, (path, kind, name) => {
+  eachNamedFile(documentSchema, document, (path, { kind, leastBytes }, name) => {
     const place = placeOf(path);
     found.push(
-      kind === 'command' ? { kind, name, place, ...surroundings(document, path) } : { kind, name, place },
+      kind === 'command'
+        ? { kind, name, place, ...surroundings(document, path) }
+        : { kind, name, place, leastBytes },
     );
   });
   return found;
@@ -68,8 +72,11 @@ function whyMissing(named: NamedFile, env: Environment): string | undefined {
   if (named.kind === 'command')
     return isThere(named, env) ? undefined : 'there is no such program, or it may not be run';
   try {
-    if (named.kind === 'file') readRegularFile(named.name);
-    else if (named.kind === 'output') {
+    if (named.kind === 'file') {
+      const { length } = readRegularFile(named.name);
+      const { leastBytes = 0 } = named;
+      if (length < leastBytes) return `expected at least ${leastBytes} bytes, got ${length}`;
+    } else if (named.kind === 'output') {
       if (!statSync(dirname(named.name)).isDirectory()) return 'its folder is no folder';
     } else if (!statSync(named.name).isDirectory()) return 'is no folder';
     return undefined;

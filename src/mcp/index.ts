@@ -10,4 +10,5 @@ export { sendError } from './messages/rpcError.ts';
 export type { SessionView } from './session/session.ts';
 export { fileFieldOf, isOverNetwork, type TargetOverNetwork } from './targets/facts.ts';
 export { serverOf } from './targets/sameServer.ts';
+export { itemSourceOf } from './targets/facts.ts';
 export type { TargetState, TargetView } from './targets/kind/target.ts';

@@ -3,3 +3,6 @@ export const auditFolder = '/var/log/portcullis';
 
 /** The entries of the Secret of an audit stream. */
 export const auditEntries = { token: 'token', chainKey: 'chain.key' } as const;
+
+/** Bytes of the key of an audit chain, at least. */
+export const leastAuditKeyBytes = 32;

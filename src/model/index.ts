@@ -1,4 +1,4 @@
-export { auditEntries, auditFolder } from './auditPod.ts';
+export { auditEntries, auditFolder, leastAuditKeyBytes } from './auditPod.ts';
 export type * from './model.ts';
 export type * from './describedApi.ts';
 export { accessFieldNames } from './accessFields.ts';

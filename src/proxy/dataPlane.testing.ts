@@ -15,6 +15,7 @@ import {
   type ProxyProtocol,
   type Route,
   type ServerTls,
+  type McpTarget,
   type StdioTarget,
   type UpstreamSettings,
 } from '../model/index.ts';
@@ -43,8 +44,8 @@ export interface RouteInShort {
   /** Port, or the backends by weight. */
   readonly to?: number | readonly { readonly port: number; readonly weight: number }[];
   readonly handler?: LocalHandler;
-  /** The name of the target behind `handler`. */
-  readonly target?: string;
+  /** The target behind `handler`, or its name. */
+  readonly target?: string | McpTarget;
   /** HTTP backends with all their settings, in place of `to`. */
   readonly targets?: readonly (Target & Pick<HttpBackend, 'affinity' | 'requestTimeoutMs'>)[];
   /** The weights of `targets`; 1 each unless given. */
@@ -267,6 +268,9 @@ const stdioTarget = (name: string): StdioTarget => ({
   startTimeoutMs: 1_000,
 });
 
+const targetOf = (target: string | McpTarget): McpTarget =>
+  typeof target === 'string' ? stdioTarget(target) : target;
+
 function backendsOf(route: RouteInShort, key: string): Backend[] {
   if (route.handler !== undefined) {
     return [
@@ -275,7 +279,7 @@ function backendsOf(route: RouteInShort, key: string): Backend[] {
         weight: 1,
         key,
         place,
-        targets: route.target === undefined ? [] : [stdioTarget(route.target)],
+        targets: route.target === undefined ? [] : [targetOf(route.target)],
         prefixMode: 'conditional',
         dnsRebindingProtection: false,
       },

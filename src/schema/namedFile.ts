@@ -7,6 +7,8 @@ export interface FileMark {
   readonly kind: 'file' | 'folder' | 'command' | 'output';
   /** Tells whether a value names a file, where it may also be the text itself. */
   readonly names: (value: string) => boolean;
+  /** Bytes that a file has at least. */
+  readonly leastBytes?: number | undefined;
 }
 
 const marks = z.registry<FileMark>();
@@ -16,9 +18,10 @@ export function namesFile<Schema extends z.ZodType>(
   schema: Schema,
   kind: FileMark['kind'] = 'file',
   names: FileMark['names'] = () => true,
+  leastBytes?: number,
 ): Schema {
   const marked = schema.clone() as Schema;
-  marks.add(marked, { kind, names });
+  marks.add(marked, { kind, names, leastBytes });
   return marked;
 }
 
@@ -28,9 +31,9 @@ export const fileMarkOf = (schema: z.core.$ZodType): FileMark | undefined => mar
 export function eachNamedFile(
   schema: z.core.$ZodType,
   document: unknown,
-  visit: (path: FieldPath, kind: FileMark['kind'], name: string) => void,
+  visit: (path: FieldPath, mark: FileMark, name: string) => void,
 ): void {
-  eachMarkedField(schema, document, fileMarkOf, (path, { kind, names }, value) => {
-    if (typeof value === 'string' && value !== '' && names(value)) visit(path, kind, value);
+  eachMarkedField(schema, document, fileMarkOf, (path, mark, value) => {
+    if (typeof value === 'string' && value !== '' && mark.names(value)) visit(path, mark, value);
   });
 }

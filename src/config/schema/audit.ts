@@ -9,6 +9,7 @@ import {
   positiveSize,
   secret,
 } from '../../schema/index.ts';
+import { leastAuditKeyBytes } from '../../model/index.ts';
 import { parseJsonPath } from './jsonPath.ts';
 
 const anyPath = namesFile(z.string().min(1).max(4_096), 'output');
@@ -83,6 +84,9 @@ const chain = fields({
           .string()
           .min(1)
           .meta({ description: 'A file with at least 32 secret bytes, for the whole life of the stream.' }),
+        'file',
+        undefined,
+        leastAuditKeyBytes,
       ),
     })
     .describe('Secret key of the chain.'),

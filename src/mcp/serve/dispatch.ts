@@ -23,10 +23,20 @@ export function prepareMessage(x: Dispatch, message: Envelope): () => void {
     const checks = x.checksOf?.(message.method);
     return prepareRequest(checks === undefined ? x : { ...x, checks }, message);
   }
-  const handling = handlingOf(message.method, session.protocolVersion, x.itemRules !== undefined);
-  if (handling === 'refused') throw invalid(`${message.method.slice(0, maxShown)} without an id`);
+  const handling = checkedHandling(message, session.protocolVersion, x.itemRules !== undefined);
   if (handling === 'forwarded') return () => session.notify(message, x.itemRules);
   return () => session.log.debug('Notification dropped: the protocol version does not define it');
+}
+
+/** @throws GatewayError mcp_invalid_request for a request without an id */
+export function checkedHandling(
+  { method }: Envelope,
+  version: string | undefined,
+  hasRules: boolean,
+): 'forwarded' | 'dropped' {
+  const handling = handlingOf(method, version, hasRules);
+  if (handling === 'refused') throw invalid(`${method.slice(0, maxShown)} without an id`);
+  return handling;
 }
 
 /** Sends a request to the target that serves it, unless a rule hides what it asks for. */

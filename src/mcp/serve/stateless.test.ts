@@ -52,6 +52,9 @@ test('initialize answers without a session id, and one that a client sends is ig
   assert.equal(await client.call('read'), 'files: read');
   const receipt = await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
   assert.equal(receipt.status, 202);
+  const withoutId = await client.post({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'read' } });
+  assert.equal(withoutId.status, 400);
+  assert.match(withoutId.text, /tools\/call without an id/);
   await nothingLeft();
 });
 

@@ -17,6 +17,7 @@ import { PostResponse } from '../session/postResponse.ts';
 import type { Session } from '../session/session.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
 import { deliver } from './deliver.ts';
+import { checkedHandling } from './dispatch.ts';
 import type { Post } from './readPost.ts';
 
 /** The time for the targets to leave after the response, in milliseconds. */
@@ -36,6 +37,9 @@ export function serveStateless(
   const { request, reply, caller } = client;
   // Nothing waits for a notification or a response: their session is over.
   if (post.requests === 0) {
+    const version = request.header('mcp-protocol-version') ?? assumedRevision;
+    for (const message of post.messages)
+      if (message.kind === 'notification') checkedHandling(message, version, false);
     reply.send({ status: 202 });
     return;
   }

@@ -71,7 +71,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const filters: ResponseFilter[] = [];
   let used: TaskItem | undefined;
   if (typeof item === 'object') {
-    noteItem(x, item);
+    noteItem(x, own === undefined || own === item.name ? item : { ...item, name: own });
     if (own === undefined) return denied(unknownItemError(item));
     used = { kind: item.kind, name: own };
     x.http.uses?.({ kind: item.kind, target: name, name: own });
@@ -201,7 +201,7 @@ export const taskAsker = ({ http }: Dispatch, refused: (why: ItemRefusal) => voi
   refused,
 });
 
-/** Names the item of a request in the access log, as the client does. */
+/** Names the item of a request in the access log: as its server does, where that is known. */
 export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>
   http.annotate(itemFields[kind], name.slice(0, maxShown));
 

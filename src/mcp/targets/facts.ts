@@ -138,6 +138,12 @@ const toolNames = <Kind extends TargetKind>(
 export const toolNamesOf = (target: McpTarget): readonly string[] | undefined =>
   toolNames(target.kind, target);
 
+const itemSource = <Kind extends TargetKind>(kind: Kind, target: McpTargets[Kind]): unknown =>
+  rows[kind].itemSource?.(target);
+
+/** The settings of a target that its items come from; undefined where its server says them. */
+export const itemSourceOf = (target: McpTarget): unknown => itemSource(target.kind, target);
+
 const readFiles = <Kind extends TargetKind>(kind: Kind, target: McpTargets[Kind]): readonly string[] =>
   rows[kind].readFiles?.(target) ?? [];
 

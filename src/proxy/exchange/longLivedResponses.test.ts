@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Caller } from '../../mcp/index.ts';
+import type { OpenApiTarget } from '../../model/index.ts';
 import { policySchemas } from '../../policies/index.ts';
 import { TestPlane, type LocalHandler, type ModelInShort, type RouteInShort } from '../dataPlane.testing.ts';
 import { until } from '../../until.testing.ts';
@@ -98,6 +99,30 @@ for (const [what, next, lives] of cases) {
   test(`a stream that answers a POST ${lives ? 'goes on' : 'ends'} when a reload changes ${what}`, () =>
     reviewed(post('/mcp'), next, lives));
 }
+
+test('a stream ends when a reload changes the operations of an API that are tools', async () => {
+  const api = (operations: readonly string[]): OpenApiTarget => ({
+    kind: 'openapi',
+    name: 'api',
+    host: 'api.test',
+    port: 80,
+    path: '/',
+    source: {
+      kind: 'url',
+      url: 'https://api.test/openapi.json',
+      choice: { exclude: { tags: [], paths: [], operations } },
+      references: [],
+    },
+  });
+  const plane = await TestPlane.start(model(route({ target: api([]) })));
+  const client = await listen(plane);
+  await plane.apply(model(route({ target: api([]) })));
+  assert.ok(!isOver(client));
+  await plane.apply(model(route({ target: api(['remove']) })));
+  await client.find('the end of the stream', () => isOver(client) || undefined);
+  client.close();
+  plane.close();
+});
 
 test('a finished stream is not ended again, and a snapshot without streams is released', async () => {
   const plane = await TestPlane.start(model(route()));

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { serverOf } from '../../mcp/index.ts';
+import { itemSourceOf, serverOf } from '../../mcp/index.ts';
 import type { McpBackend, PolicyUse } from '../../model/index.ts';
 import type { Compiled, CompiledListener, CompiledRoute, LiveExchange } from './liveExchange.ts';
 import { checkPathReadings } from './pathReadings.ts';
@@ -91,7 +91,7 @@ const rulesOf = ([listener, route]: RoutePlace): unknown => [
 
 /** The settings that decide which items a client sees, and the names of targets in rules. */
 const itemsOf = ({ targets, prefixMode, prefixSeparator, pin, view }: McpBackend): unknown => [
-  targets.map((target) => [target.name, serverOf(target)]),
+  targets.map((target) => [target.name, serverOf(target), itemSourceOf(target)]),
   prefixMode,
   prefixSeparator,
   pin,

@@ -27,6 +27,8 @@ export interface TargetFacts<Target extends McpTarget> {
   readonly warnings?: (target: Target) => readonly string[];
   /** The names of its tools, where the configuration says them; absent, or undefined: only the server knows them. */
   readonly toolNames?: (target: Target) => readonly string[] | undefined;
+  /** The settings that its items come from; absent: its server says them. */
+  readonly itemSource?: (target: Target) => unknown;
   /** Files that its settings were read from, besides those that the configuration names. */
   readonly readFiles?: (target: Target) => readonly string[];
   /** Its form in the file. */

@@ -24,10 +24,12 @@ export function expandPath({ path, parameters }: ApiOperation, values: Values): 
       return parameter === undefined ? '' : pathText(parameter, values.get(parameter.name));
     })
     .join('');
-  if (leavesFolder(expanded))
+  if (leavesFolder(expanded)) {
+    const names = parameters.filter(({ place }) => place === 'path').map(({ name }) => name);
     throw new ArgumentError(
-      'path: an argument makes a part of the path that is . or .., which is not allowed',
+      `path: ${names.join(' or ')} makes a part of the path that is . or .., which is not allowed`,
     );
+  }
   return expanded;
 }
 

@@ -19,6 +19,7 @@ export const openapiFacts = {
   warnings: ({ source }) => (source.kind === 'read' ? source.warnings : []),
   toolNames: ({ source }) =>
     source.kind === 'read' ? source.api.operations.map(({ tool }) => tool.name) : undefined,
+  itemSource: ({ source }) => source,
   readFiles: ({ source }) => (source.kind === 'read' ? (source.files ?? []) : []),
   file: openapiFile,
   cluster: [openapiInCluster],
