@@ -117,6 +117,8 @@ function branch(schema: Schema, path: readonly string[]): Schema {
   const types = branches.map(({ type }) => type);
   // The one union that CRDs know.
   if (types.join() === 'integer,string') return schema;
+  // Two forms of one text: the controller tells them apart.
+  if (types.every((type) => type === 'string')) return { type: 'string', ...others };
   const chosen =
     branches.find(({ type }) => type === 'array') ?? merged(branches.filter(({ type }) => type === 'object'));
   if (chosen === undefined) throw new Error(`${path.join('.')}: none of the branches can be said in a CRD`);

@@ -74,6 +74,9 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
   mcpAuthorization: { settings: { rules: [{ deny: 'true' }] } },
   mcpGuardrails: {
     settings: { processors: [{ kind: 'remote', host: '127.0.0.1:9', methods: { '*': 'full' } }] },
+    onCluster: {
+      processors: [{ kind: 'remote', host: 'https://guard.example.com', methods: { '*': 'full' } }],
+    },
   },
   mcpBudgets: { settings: [{ maxConcurrentCalls: 2 }] },
   mcpTimeouts: { settings: [{ if: 'mcp.tool.name == "export"', timeout: '30m' }] },

@@ -140,6 +140,12 @@ const wrong: Readonly<Record<string, object>> = {
   'two kinds of credentials': about({
     backendAuth: { key: { secret: 'a' }, clientCredentials: tokenServer },
   }),
+  'a processor with a port of its own': about({
+    mcpGuardrails: { processors: [{ kind: 'remote', host: 'https://guard.example.com', port: 4444 }] },
+  }),
+  'a processor at a server without TLS': about({
+    mcpGuardrails: { processors: [{ kind: 'remote', host: 'guard.example.com:4444' }] },
+  }),
   'an authorization server without TLS': about({
     backendAuth: { clientCredentials: { ...tokenServer, host: 'http://a.example.com' } },
   }),
@@ -275,6 +281,24 @@ const right: Readonly<Record<string, object>> = {
       backendAuth: { passthrough: { location: { header: { name: 'authorization', prefix: 'Bearer ' } } } },
     },
     { ...service, sectionName: 'web' },
+  ),
+  guardrails: about(
+    {
+      mcpGuardrails: {
+        processors: [
+          {
+            kind: 'remote',
+            host: 'guard.default.svc:4444',
+            policies: { http: { requestTimeout: '1s' } },
+            metadata: { user: 'jwt.sub' },
+            requestHeaders: { allowed: ['x-team'] },
+            methods: { 'tools/call': 'full', 'resources/*': 'off' },
+          },
+          { kind: 'remote', host: 'https://guard.example.com', methods: { '*': 'request' } },
+        ],
+      },
+    },
+    mcpBackend,
   ),
   'a token that is exchanged': about({
     backendAuth: {

@@ -4,7 +4,7 @@ import { isRecord } from '../api/object.ts';
 /** Servers that the policies of a cluster have the proxies call: by their address, and with no settings of a connection. */
 
 /** Fields of such a server that only a file may have. */
-export const fileFieldsOfServers = ['backend', 'policies.backendTLS'] as const;
+export const fileFieldsOfServers = ['backend', 'port', 'policies.backendTLS'] as const;
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 /** Plain text goes to a Service only: the proxies send secrets there. */

@@ -150,7 +150,6 @@ export const mcpGuardrailsFacts = {
   schema: mcpGuardrailsSchema,
   on: ['route', 'mcpBackend'],
   about: 'caller',
-  fileOnly: true,
   servers: {
     paths: ['processors.*'],
     located: (settings, find) => ({

@@ -10,8 +10,12 @@ import type { HeaderFilter, ProcessorSettings } from './facts.ts';
 import { phaseOf, type Phase } from './methods.ts';
 import { callPath, decodeAnswer, encodeCheck, type CheckAnswer, type CheckMessage } from './wire.ts';
 
-/** Bytes of an answer. */
-const mostAnswerBytes = 33_554_432;
+/** Bytes of an answer, and checks in progress, of one processor. */
+const most = {
+  operator: { answerBytes: 33_554_432, checks: Number.POSITIVE_INFINITY },
+  // Of a tenant of a cluster, who may have written processor, servers and clients.
+  tenant: { answerBytes: 4_194_304, checks: 64 },
+} as const;
 /** A call may outlive the HTTP request: the client can come back for a stream that broke. */
 const nobody = { onClose: () => undefined };
 
@@ -21,6 +25,8 @@ export class Processor {
   readonly settings: ProcessorSettings;
   readonly phaseOf: (method: string) => Phase;
   private readonly host: Host;
+  private readonly most: { readonly answerBytes: number; readonly checks: number };
+  private checks = 0;
   private readonly metadata: readonly { readonly name: string; readonly program: Program }[];
   private readonly contextOf: ReturnType<typeof contextFor>;
 
@@ -28,6 +34,7 @@ export class Processor {
   constructor(settings: ProcessorSettings, tools: PolicyTools) {
     const { host, port, tls } = settings;
     this.settings = settings;
+    this.most = tools.guarded === true ? most.tenant : most.operator;
     this.name = `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
     this.phaseOf = phaseOf(settings.methods);
     this.host = tools.hosts.use({ host, port, http2: true, ...(tls === undefined ? {} : { tls }) });
@@ -63,22 +70,28 @@ export class Processor {
    */
   async ask(phase: keyof typeof callPath, message: CheckMessage): Promise<CheckAnswer> {
     const { timeoutMs } = this.settings;
-    const answer = await this.host.ask(
-      {
-        method: 'POST',
-        target: callPath[phase],
-        headers: [
-          ['content-type', 'application/grpc'],
-          ['grpc-timeout', `${String(timeoutMs)}m`],
-        ],
-        body: framed(encodeCheck(message)),
-        timeoutMs,
-        maxBodyBytes: mostAnswerBytes,
-        repeatable: true,
-      },
-      nobody,
-    );
-    return decodeAnswer(messageOf(answer));
+    if (this.checks >= this.most.checks) throw new Error(`${this.most.checks} checks are in progress`);
+    this.checks++;
+    try {
+      const answer = await this.host.ask(
+        {
+          method: 'POST',
+          target: callPath[phase],
+          headers: [
+            ['content-type', 'application/grpc'],
+            ['grpc-timeout', `${String(timeoutMs)}m`],
+          ],
+          body: framed(encodeCheck(message)),
+          timeoutMs,
+          maxBodyBytes: this.most.answerBytes,
+          repeatable: true,
+        },
+        nobody,
+      );
+      return decodeAnswer(messageOf(answer));
+    } finally {
+      this.checks--;
+    }
   }
 }
 

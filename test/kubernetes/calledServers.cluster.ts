@@ -1,17 +1,21 @@
-/** Credentials that GatewayPolicies have the proxies ask for: the backend gets a token of its caller for itself. */
+/** Servers that GatewayPolicies have the proxies call: authorization servers, and the processors of guardrails. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
 import { after, before, describe, test } from 'node:test';
+import { startProcessor, type Processor } from '../../examples/mcp/guardrails/processor.ts';
 import { AuthorizationServer } from '../../src/policies/backendAuth/authorizationServer.testing.ts';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { ask, type Answer } from '../e2e/http.testing.ts';
+import { openSession, resultText } from '../e2e/session.testing.ts';
+import { everything } from '../e2e/stage.testing.ts';
 import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
@@ -21,14 +25,17 @@ import { here, noAddress, service } from './services.testing.ts';
 const crd = (plural: string): string =>
   readFileSync(new URL(`../../deploy/chart/crds/portcullis.dev_${plural}.yaml`, import.meta.url), 'utf8');
 
+const ours = 'portcullis.dev/v1alpha1';
 const gatewayApi = 'gateway.networking.k8s.io/v1';
 const secret = 'open-sesame-of-the-gateway';
 
-describe('issued credentials on a cluster', { skip: noAddress ?? needsCluster.skip }, () => {
+describe('servers that GatewayPolicies call', { skip: noAddress ?? needsCluster.skip }, () => {
   const stage = clusterForSuite();
   const ends: (() => unknown)[] = [];
   const suite = { after: (end: () => unknown) => void ends.push(end) };
   let idp: AuthorizationServer;
+  let processor: Processor;
+  let guard = '';
   let controller: ControllerProcess;
   let proxy: GatewayProcess;
   let port = 0;
@@ -42,6 +49,27 @@ describe('issued credentials on a cluster', { skip: noAddress ?? needsCluster.sk
       tls: trusted.issue({ names: [here!] }),
     });
     suite.after(() => idp.close());
+    processor = await startProcessor(0, {
+      request: (check) =>
+        String(check.mcp_request).includes('secret')
+          ? { error: { code: 'PERMISSION_DENIED', reason: 'no secrets' } }
+          : { pass: {} },
+      response: () => ({ pass: {} }),
+    });
+    suite.after(() => processor.close());
+    // The processor of the example has no TLS of its own.
+    const front = createTlsServer(
+      { ...trusted.issue({ names: [here!] }), ALPNProtocols: ['h2'] },
+      (socket) => {
+        const inner = connect(processor.port, '127.0.0.1');
+        for (const end of [socket, inner]) end.on('error', () => undefined);
+        socket.pipe(inner).pipe(socket);
+        socket.on('close', () => inner.destroy());
+      },
+    ).listen(0, here);
+    await once(front, 'listening');
+    suite.after(() => front.close());
+    guard = `https://${here!}:${(front.address() as AddressInfo).port}`;
     // It shows its caller the credential that it gets.
     const backend = createServer((request, response) => response.end(request.headers.authorization));
     backend.listen(0, here);
@@ -55,8 +83,15 @@ describe('issued credentials on a cluster', { skip: noAddress ?? needsCluster.sk
       [
         object(gatewayApi, 'GatewayClass', 'ours', { spec: { controllerName: 'portcullis.dev/gateway' } }),
         object('v1', 'ServiceAccount', 'gw', {}),
+        object(ours, 'PortcullisParameters', 'programs', { spec: { mcp: { stdio: 'Same' } } }),
         object(gatewayApi, 'Gateway', 'gw', {
-          spec: { gatewayClassName: 'ours', listeners: [{ name: 'http', port, protocol: 'HTTP' }] },
+          spec: {
+            gatewayClassName: 'ours',
+            listeners: [{ name: 'http', port, protocol: 'HTTP' }],
+            infrastructure: {
+              parametersRef: { group: 'portcullis.dev', kind: 'PortcullisParameters', name: 'programs' },
+            },
+          },
         }),
         ...service('app', (backend.address() as AddressInfo).port),
       ].join('\n---\n'),
@@ -93,7 +128,7 @@ describe('issued credentials on a cluster', { skip: noAddress ?? needsCluster.sk
             rules: [{ backendRefs: [{ name: 'app', port: 80 }] }],
           },
         }),
-        object('portcullis.dev/v1alpha1', 'GatewayPolicy', name, {
+        object(ours, 'GatewayPolicy', name, {
           spec: {
             targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name }],
             policies: {
@@ -123,6 +158,47 @@ describe('issued credentials on a cluster', { skip: noAddress ?? needsCluster.sk
     assert.ok(idp.requests.length > 0);
     const foreign = await get('app', 'a-token-of-somebody-else');
     assert.deepEqual([foreign.status, foreign.headers['www-authenticate']], [403, undefined]);
+  });
+
+  test('a processor of a policy checks calls of an McpBackend', async () => {
+    await stage.cluster.apply(
+      [
+        object(ours, 'McpBackend', 'tools', {
+          spec: {
+            targets: [{ name: 'a', stdio: { command: process.execPath, args: [everything, 'stdio'] } }],
+          },
+        }),
+        object(gatewayApi, 'HTTPRoute', 'tools', {
+          spec: {
+            parentRefs: [{ name: 'gw' }],
+            rules: [
+              {
+                matches: [{ path: { value: '/mcp' } }],
+                backendRefs: [{ group: 'portcullis.dev', kind: 'McpBackend', name: 'tools' }],
+              },
+            ],
+          },
+        }),
+        object(ours, 'GatewayPolicy', 'guard', {
+          spec: {
+            targetRefs: [{ group: 'portcullis.dev', kind: 'McpBackend', name: 'tools' }],
+            policies: {
+              mcpGuardrails: {
+                processors: [{ kind: 'remote', host: guard, methods: { 'tools/call': 'request' } }],
+              },
+            },
+          },
+        }),
+      ].join('\n---\n'),
+    );
+    await until('the proxy knows the policy', async () =>
+      JSON.stringify((await proxy.configDump()).model).includes('"mcpGuardrails"'),
+    );
+    const session = await openSession(`http://127.0.0.1:${port}/mcp`, '');
+    assert.equal(resultText(await session.call('echo', { message: 'hello' })), 'Echo: hello');
+    const refused = await session.call('echo', { message: 'a secret' });
+    assert.match(JSON.stringify(refused), /no secrets/);
+    await session.close();
   });
 
   test('a proxy shows no token to a server on its own machine', async () => {
