@@ -37,8 +37,8 @@ function isAboutOther({ message }: Error, { source }: Program): boolean {
   return field !== undefined && source.includes(`mcp.${field}`);
 }
 
-/** The policy and the setting that a name such as `delay` or `localRateLimit.key` stands for. */
+/** The policy and the setting that a name such as `delay` or `localRateLimit[0].key` stands for. */
 function byName(what: string): DecidedBy {
-  const [policy = what] = what.split('.');
+  const [policy = what] = what.split(/[.[]/);
   return { policy, rule: what, place: what.slice(policy.length) };
 }

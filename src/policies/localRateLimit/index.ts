@@ -3,8 +3,8 @@ import { formatDuration } from '../../model/index.ts';
 import type { ItemCall, McpItem } from '../../mcp/contract.ts';
 import type { Exchange, Policy, RateLimitState, Steps, TokenLimit, TokenStore } from '../policy.ts';
 import { callKeyOf } from '../attributes/callKey.ts';
-import { keysOf } from './keys.ts';
-import { countsCalls, localRateLimitSchema, type Limit, type LocalRateLimitSettings } from './facts.ts';
+import { keysOf, type NumberedLimit } from './keys.ts';
+import { countsCalls, localRateLimitSchema, type LocalRateLimitSettings } from './facts.ts';
 
 export const localRateLimit: Policy<LocalRateLimitSettings> = {
   schema: localRateLimitSchema,
@@ -35,9 +35,7 @@ export const localRateLimit: Policy<LocalRateLimitSettings> = {
 };
 
 /** A limit with its place in the list, and its name in the log. */
-interface Numbered {
-  readonly limit: Limit;
-  readonly index: number;
+interface Numbered extends NumberedLimit {
   readonly name: string;
 }
 
@@ -48,7 +46,7 @@ function countRequests(
   { place, counted }: { readonly place: string; readonly counted: string },
 ): { readonly onRequest: Required<Steps>['onRequest']; readonly close: () => void } {
   const limits = numbered.map(({ limit }) => limit);
-  const keys = keysOf(limits);
+  const keys = keysOf(numbered);
   const draws = counter.open(place, limits);
   const tellOf = (exchange: Exchange, state: RateLimitState): undefined =>
     tell(exchange, state, numbered[state.limit ?? 0]);
@@ -73,7 +71,7 @@ function countCalls(
   readonly close: () => void;
 } {
   const { limit, index } = numbered;
-  const keyOf = callKeyOf(limit.key ?? '', 'localRateLimit.key');
+  const keyOf = callKeyOf(limit.key ?? '', `localRateLimit[${index}].key`);
   const draws = counter.open(`${place}\ncall ${index}`, [limit]);
   return {
     async count(exchange, item, call) {

@@ -6,23 +6,30 @@ import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange } from '../policy.ts';
 import type { Limit } from './facts.ts';
 
+/** A limit with its place in the list of the policy. */
+export interface NumberedLimit {
+  readonly limit: Limit;
+  readonly index: number;
+}
+
 /**
  * Finds the key of the bucket that a request draws from, for each limit.
  * @throws Error for a key that does not compile
  */
-export function keysOf(limits: readonly Limit[]): (exchange: Exchange) => readonly string[] {
+export function keysOf(limits: readonly NumberedLimit[]): (exchange: Exchange) => readonly string[] {
   const all = limits.map(keyOf);
-  if (limits.every(({ key }) => key === undefined)) {
+  if (limits.every(({ limit }) => limit.key === undefined)) {
     const none = limits.map(() => '');
     return () => none;
   }
   return (exchange) => all.map((key) => key(exchange));
 }
 
-function keyOf({ key }: Limit): (exchange: Exchange) => string {
+function keyOf({ limit: { key }, index }: NumberedLimit): (exchange: Exchange) => string {
   if (key === undefined) return () => '';
+  const what = `localRateLimit[${index}].key`;
   const program = compile(key, requestAttributes);
-  if (isProblem(program)) throw new Error(`localRateLimit.key: ${program.message}`);
+  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
   const context = contextFor([program]);
-  return (exchange) => keyText(evaluate(program, context(exchange), exchange, 'localRateLimit.key'));
+  return (exchange) => keyText(evaluate(program, context(exchange), exchange, what));
 }
