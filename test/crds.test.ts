@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { crdFiles } from '../scripts/crds/index.ts';
 import { structural } from '../scripts/crds/structural.ts';
@@ -36,6 +37,16 @@ test('a schema that is not structural is rejected, and the error says where', ()
     /^Error: \.a: only an integer/,
   );
   assert.throws(() => of(z.object({ a: z.string().default('x') })), /^Error: \.a: default is not for a CRD/);
+});
+
+test('deploy/install.yaml has the CRDs as they are', () => {
+  const text = readFileSync(new URL('../deploy/install.yaml', import.meta.url), 'utf8');
+  const installed = parseAllDocuments(text).map((one) => JSON.stringify(one));
+  for (const { path, render } of crdFiles)
+    assert.ok(
+      installed.includes(JSON.stringify(parse(render()))),
+      `${path}: UPDATE=1 node --test test/deploy/chart.test.ts`,
+    );
 });
 
 test('no CRD has fields beside additional ones, which the server would refuse', () => {
