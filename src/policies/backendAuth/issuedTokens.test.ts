@@ -103,6 +103,7 @@ test('the policies of a tenant share a memory for tokens, and a policy that ends
   assert.equal(await fill(second), 0, 'there is no room');
   assert.equal(await fill(other), all, 'another tenant has room of its own');
   first.close();
+  assert.equal(await fill(first), 0, 'a token that arrives after the end is not kept');
   assert.equal(await fill(second), all);
 });
 

@@ -33,6 +33,7 @@ export class IssuedTokens<Token = string> {
   /** The one that was used longest ago first. */
   private readonly kept = new Map<string, Kept<Token>>();
   private readonly pending = new Map<string, Promise<Token>>();
+  private closed = false;
 
   /** @param space for the tokens of a tenant of a cluster */
   constructor(settings: CacheSettings, now: () => number, space?: TokenSpace) {
@@ -98,14 +99,15 @@ export class IssuedTokens<Token = string> {
     }
   }
 
-  /** Keeps no token any more. */
+  /** Keeps no token any more, not even one that arrives later. */
   close(): void {
+    this.closed = true;
     for (const key of [...this.kept.keys()]) this.forget(key);
   }
 
   private keep(key: string, kept: Kept<Token>): void {
     const { maxEntries } = this.settings;
-    if (maxEntries === 0 || kept.until <= this.now()) return;
+    if (this.closed || maxEntries === 0 || kept.until <= this.now()) return;
     this.forget(key);
     for (const oldest of this.kept.keys()) {
       if (this.kept.size < maxEntries) break;
