@@ -1,7 +1,7 @@
 /** Servers that GatewayPolicies have the proxies call: authorization servers, and the processors of guardrails. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,14 +19,10 @@ import { everything } from '../e2e/stage.testing.ts';
 import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
+import { applyGateway, gatewayApi, object, ours } from './gatewayStage.testing.ts';
 import { proxyFlags } from './proxyFlags.testing.ts';
 import { here, noAddress, service } from './services.testing.ts';
 
-const crd = (plural: string): string =>
-  readFileSync(new URL(`../../deploy/chart/crds/portcullis.dev_${plural}.yaml`, import.meta.url), 'utf8');
-
-const ours = 'portcullis.dev/v1alpha1';
-const gatewayApi = 'gateway.networking.k8s.io/v1';
 const secret = 'open-sesame-of-the-gateway';
 
 describe('servers that GatewayPolicies call', { skip: noAddress ?? needsCluster.skip }, () => {
@@ -75,27 +71,7 @@ describe('servers that GatewayPolicies call', { skip: noAddress ?? needsCluster.
     backend.listen(0, here);
     await once(backend, 'listening');
     suite.after(() => backend.close());
-    await stage.cluster.installGatewayApi();
-    for (const plural of ['portcullisparameters', 'mcpbackends', 'gatewaypolicies'])
-      await stage.cluster.apply(crd(plural));
-    await stage.cluster.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
-    await stage.cluster.apply(
-      [
-        object(gatewayApi, 'GatewayClass', 'ours', { spec: { controllerName: 'portcullis.dev/gateway' } }),
-        object('v1', 'ServiceAccount', 'gw', {}),
-        object(ours, 'PortcullisParameters', 'programs', { spec: { mcp: { stdio: 'Same' } } }),
-        object(gatewayApi, 'Gateway', 'gw', {
-          spec: {
-            gatewayClassName: 'ours',
-            listeners: [{ name: 'http', port, protocol: 'HTTP' }],
-            infrastructure: {
-              parametersRef: { group: 'portcullis.dev', kind: 'PortcullisParameters', name: 'programs' },
-            },
-          },
-        }),
-        ...service('app', (backend.address() as AddressInfo).port),
-      ].join('\n---\n'),
-    );
+    await applyGateway(stage.cluster, port, service('app', (backend.address() as AddressInfo).port));
     controller = await startControllerProcess(suite, stage.cluster.kubeconfig);
     await controller.ready();
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-authority-'));
@@ -212,11 +188,3 @@ describe('servers that GatewayPolicies call', { skip: noAddress ?? needsCluster.
     assert.ok(!objects.includes(secret));
   });
 });
-
-const object = (apiVersion: string, kind: string, name: string, rest: object): string =>
-  JSON.stringify({
-    apiVersion,
-    kind,
-    metadata: { name, ...(kind === 'GatewayClass' ? {} : { namespace: 'default' }) },
-    ...rest,
-  });

@@ -1,7 +1,6 @@
 /** McpBackends with several targets, from a real API server through a controller and a proxy to real servers. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { before, describe, test, type TestContext } from 'node:test';
@@ -15,6 +14,7 @@ import { startGateway } from '../e2e/gateway.testing.ts';
 import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess } from './controllerProcess.testing.ts';
+import { applyGateway, gatewayApi, object, ours } from './gatewayStage.testing.ts';
 import { proxyFlags } from './proxyFlags.testing.ts';
 import { here, noAddress, service } from './services.testing.ts';
 
@@ -27,10 +27,7 @@ describe('McpBackends with several targets', { skip }, () => {
 
   before(async () => {
     [port = 0] = await freePorts(1);
-    await stage.cluster.installGatewayApi();
-    for (const plural of ['portcullisparameters', 'mcpbackends']) await stage.cluster.apply(crd(plural));
-    await stage.cluster.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
-    await stage.cluster.apply([gatewayClass, parameters, gateway(port), account, route].join('\n---\n'));
+    await applyGateway(stage.cluster, port, [route]);
   });
 
   const start = async (t: TestContext): Promise<AsyncDisposable> => {
@@ -186,37 +183,6 @@ const shopApi = {
     },
   },
 };
-
-const crd = (plural: string): string =>
-  readFileSync(new URL(`../../deploy/chart/crds/portcullis.dev_${plural}.yaml`, import.meta.url), 'utf8');
-
-const object = (apiVersion: string, kind: string, name: string, rest: object = {}, labels = {}): string =>
-  JSON.stringify({ apiVersion, kind, metadata: { name, namespace: 'default', labels }, ...rest });
-
-const gatewayApi = 'gateway.networking.k8s.io/v1';
-const ours = 'portcullis.dev/v1alpha1';
-
-const gatewayClass = JSON.stringify({
-  apiVersion: gatewayApi,
-  kind: 'GatewayClass',
-  metadata: { name: 'ours' },
-  spec: { controllerName: 'portcullis.dev/gateway' },
-});
-
-const parameters = object(ours, 'PortcullisParameters', 'programs', { spec: { mcp: { stdio: 'Same' } } });
-
-const gateway = (port: number): string =>
-  object(gatewayApi, 'Gateway', 'gw', {
-    spec: {
-      gatewayClassName: 'ours',
-      infrastructure: {
-        parametersRef: { group: 'portcullis.dev', kind: 'PortcullisParameters', name: 'programs' },
-      },
-      listeners: [{ name: 'http', port, protocol: 'HTTP' }],
-    },
-  });
-
-const account = object('v1', 'ServiceAccount', 'gw');
 
 const route = object(gatewayApi, 'HTTPRoute', 'desk', {
   spec: {

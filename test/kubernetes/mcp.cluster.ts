@@ -6,11 +6,9 @@ import { parseAllDocuments } from 'yaml';
 import { mcpPodName } from '../../src/controller/translate/index.ts';
 import { mcpBackendSchema } from '../../src/controller/translate/mcpSchema.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
+import { crd, gatewayApi, ours } from './gatewayStage.testing.ts';
 import { installation, startLeader } from './leader.testing.ts';
 import { until } from '../../src/until.testing.ts';
-
-const crd = (plural: string): string =>
-  readFileSync(new URL(`../../deploy/chart/crds/portcullis.dev_${plural}.yaml`, import.meta.url), 'utf8');
 
 const stdio = (settings: object): object => ({ targets: [{ name: 'a', stdio: settings }] });
 const host = (settings: object): object => ({ targets: [{ name: 'a', host: settings }] });
@@ -507,9 +505,6 @@ describe('McpBackend', needsCluster, () => {
 
 const object = (apiVersion: string, kind: string, name: string, rest: object): string =>
   JSON.stringify({ apiVersion, kind, metadata: { name }, ...rest });
-
-const gatewayApi = 'gateway.networking.k8s.io/v1';
-const ours = 'portcullis.dev/v1alpha1';
 
 const gatewayClass = object(gatewayApi, 'GatewayClass', 'portcullis', {
   spec: { controllerName: 'portcullis.dev/gateway' },

@@ -1,6 +1,5 @@
 /** GatewayPolicies from the API server to a proxy: what clients meet, and what the status says of it. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
@@ -12,10 +11,8 @@ import { everything } from '../e2e/stage.testing.ts';
 import { freePorts } from '../support/loopback.ts';
 import { clusterForSuite, needsCluster } from './cluster.testing.ts';
 import { startControllerProcess, type ControllerProcess } from './controllerProcess.testing.ts';
+import { applyGateway, gatewayApi, object, ours } from './gatewayStage.testing.ts';
 import { proxyFlags } from './proxyFlags.testing.ts';
-
-const crd = (plural: string): string =>
-  readFileSync(new URL(`../../deploy/chart/crds/portcullis.dev_${plural}.yaml`, import.meta.url), 'utf8');
 
 const issuer = 'https://login.example.com';
 const audience = 'api://tools';
@@ -44,29 +41,11 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
         .setIssuedAt()
         .setExpirationTime('1h')
         .sign(privateKey);
-    await stage.cluster.installGatewayApi();
-    for (const plural of ['portcullisparameters', 'mcpbackends', 'gatewaypolicies'])
-      await stage.cluster.apply(crd(plural));
-    await stage.cluster.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
-    await stage.cluster.apply(
-      [
-        object(gatewayApi, 'GatewayClass', 'ours', { spec: { controllerName: 'portcullis.dev/gateway' } }),
-        object('v1', 'ServiceAccount', 'gw', {}),
-        object(ours, 'PortcullisParameters', 'programs', { spec: { mcp: { stdio: 'Same' } } }),
-        object(gatewayApi, 'Gateway', 'gw', {
-          spec: {
-            gatewayClassName: 'ours',
-            listeners: [{ name: 'http', port, protocol: 'HTTP' }],
-            infrastructure: {
-              parametersRef: { group: 'portcullis.dev', kind: 'PortcullisParameters', name: 'programs' },
-            },
-          },
-        }),
-        object('v1', 'ConfigMap', 'keys', { data: { 'jwks.json': jwks } }),
-        // Answers by itself: no backend is needed to see what comes before it.
-        policy('answer', { directResponse: { status: 200, body: 'served' } }),
-      ].join('\n---\n'),
-    );
+    await applyGateway(stage.cluster, port, [
+      object('v1', 'ConfigMap', 'keys', { data: { 'jwks.json': jwks } }),
+      // Answers by itself: no backend is needed to see what comes before it.
+      policy('answer', { directResponse: { status: 200, body: 'served' } }),
+    ]);
     controller = await startControllerProcess(suite, stage.cluster.kubeconfig);
     await controller.ready();
     proxy = await startGateway('', { args: await proxyFlags(suite, stage.cluster, [controller]) });
@@ -437,17 +416,6 @@ describe('GatewayPolicies on a cluster', needsCluster, () => {
     await answers('broken.test', 200);
   });
 });
-
-const gatewayApi = 'gateway.networking.k8s.io/v1';
-const ours = 'portcullis.dev/v1alpha1';
-
-const object = (apiVersion: string, kind: string, name: string, rest: object): string =>
-  JSON.stringify({
-    apiVersion,
-    kind,
-    metadata: { name, ...(kind === 'GatewayClass' ? {} : { namespace: 'default' }) },
-    ...rest,
-  });
 
 const target = (kind: string, name: string): object => ({ group: 'gateway.networking.k8s.io', kind, name });
 
