@@ -128,7 +128,6 @@ class Check {
       this.other(text, at);
       return;
     }
-    this.lines++;
     const { writer, epoch, seq, mac, content } = sealed;
     let check = this.epochs.get(epoch);
     if (check === undefined) {
@@ -137,10 +136,10 @@ class Check {
     }
     const before = check.problems.length;
     if (!check.take(sealed, at)) {
-      this.lines--;
       this.copies.push({ at, message: `copy of line ${seq} of ${writer} epoch ${epoch}` });
       return;
     }
+    this.lines++;
     this.problems.push(...check.problems.slice(before));
     const known = this.expected.get(epoch)?.get(seq);
     if (known !== undefined && known.mac !== mac)

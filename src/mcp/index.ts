@@ -8,7 +8,6 @@ export { McpRuntime, type McpRuntimeOptions, type McpView } from './runtime.ts';
 export { StdioRequests } from './modern/stdioRequests.ts';
 export { sendError } from './messages/rpcError.ts';
 export type { SessionView } from './session/session.ts';
-export { fileFieldOf, isOverNetwork, type TargetOverNetwork } from './targets/facts.ts';
+export { fileFieldOf, isOverNetwork, itemSourceOf, type TargetOverNetwork } from './targets/facts.ts';
 export { serverOf } from './targets/sameServer.ts';
-export { itemSourceOf } from './targets/facts.ts';
 export type { TargetState, TargetView } from './targets/kind/target.ts';

@@ -23,7 +23,7 @@ export interface ListTools {
   readonly cell: (target: string, method: string) => CallStats;
   readonly limit: (target: string) => CallLimit;
   /** Lines of this request for servers over HTTP: where there are some, no other request shares its lists. */
-  readonly headers?: readonly HeaderLine[];
+  readonly headers: readonly HeaderLine[];
 }
 
 /**
@@ -35,7 +35,7 @@ export async function listOf(
   member: Member,
   method: string,
   shape: ListShape,
-  { cell, limit, headers = [] }: ListTools,
+  { cell, limit, headers }: ListTools,
 ): Promise<readonly ListedItem[]> {
   const connection = await member.connected();
   const { facts, name: target } = member;
@@ -165,7 +165,7 @@ export async function mergedPage(
   tools: ListTools,
 ): Promise<string> {
   const from = cursor === undefined ? undefined : readCursor(cursor);
-  const isOwn = tools.headers !== undefined && tools.headers.length > 0;
+  const isOwn = tools.headers.length > 0;
   const lists =
     (isOwn ? undefined : knownLists(federation, method)) ??
     (await fromAll(

@@ -61,7 +61,7 @@ export function targetError(
 ): GatewayError {
   return new GatewayError(code, {
     message: `target "${target}" ${what}`,
-    ...(detail === undefined ? {} : { detail }),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
+    detail,
+    retryAfter,
   });
 }

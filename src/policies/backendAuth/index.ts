@@ -56,7 +56,7 @@ function challenged(exchange: Exchange, error: unknown): unknown {
   const { detail, cause } = error;
   return loginError(exchange, 'backend_login_required', 'not_exchangeable', {
     cause,
-    ...(detail === undefined ? {} : { detail }),
+    detail,
   });
 }
 

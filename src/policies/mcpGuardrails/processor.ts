@@ -13,7 +13,7 @@ import { callPath, decodeAnswer, encodeCheck, type CheckAnswer, type CheckMessag
 /** Bytes of an answer, and checks in progress, of one processor. */
 const most = {
   operator: { answerBytes: 33_554_432, checks: Number.POSITIVE_INFINITY },
-  // Of a tenant of a cluster, who may have written processor, servers and clients.
+  // A tenant of a cluster may have written processor, servers and clients.
   tenant: { answerBytes: 4_194_304, checks: 64 },
 } as const;
 /** A call may outlive the HTTP request: the client can come back for a stream that broke. */

@@ -30,7 +30,7 @@ const nobody = { onClose: () => undefined };
 interface Stage {
   readonly hosts: Hosts;
   readonly lines: readonly Line[];
-  /** Where a server counts its connections. */
+  /** The port of a server that counts its connections. */
   readonly port: number;
   readonly connections: () => number;
 }
