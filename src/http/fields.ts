@@ -1,7 +1,7 @@
 import { TOKEN } from './octets.ts';
 
 /**
- * The header fields that the wire itself acts on. The parser hashes each name while it scans it and looks the hash
+ * The header fields that the wire itself acts on, or that each request is asked for. The parser hashes each name while it scans it and looks the hash
  * up here; a hit is confirmed by length and bytes, so that a collision can neither drop nor misread a field.
  */
 export const KIND = {
@@ -28,6 +28,7 @@ export const KIND = {
   http2Settings: 20,
   /** Names that some backends read as framing fields: `_` for `-`. */
   lookalike: 21,
+  traceparent: 22,
 } as const;
 
 const names: readonly (readonly [string, number])[] = [
@@ -51,6 +52,7 @@ const names: readonly (readonly [string, number])[] = [
   ['x-envoy-upstream-service-time', KIND.serviceTime],
   ['date', KIND.date],
   ['http2-settings', KIND.http2Settings],
+  ['traceparent', KIND.traceparent],
   ['transfer_encoding', KIND.lookalike],
   ['content_length', KIND.lookalike],
 ];

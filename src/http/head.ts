@@ -89,6 +89,18 @@ export class Head {
     return found;
   }
 
+  /** The same by the kind of the field (`KIND`), at once where there is none. */
+  ofKind(kind: number): string | undefined {
+    if ((this.seen & (1 << kind)) === 0) return undefined;
+    const { kinds, count } = this;
+    let found: string | undefined;
+    for (let i = 0; i < count; i++) {
+      if (kinds[i] !== kind) continue;
+      found = found === undefined ? this.value(i) : `${found}, ${this.value(i)}`;
+    }
+    return found;
+  }
+
   /** Names of the same hash may differ; to cut the name out and lower its case would cost more. */
   private isNamed(i: number, lowerName: string): boolean {
     const length = (this.spans[i * SPAN + 1] as number) - (this.spans[i * SPAN] as number);

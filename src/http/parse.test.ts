@@ -155,6 +155,14 @@ test('surrounding white space is no part of a value', () => {
   assert.equal(request(withFields('X:  \t ')).get('x'), '');
 });
 
+test('a field that the parser knows has the same value by its name and by its kind', () => {
+  const head = request(withFields('Traceparent: a', 'X: y', 'TRACEPARENT:  b '));
+  assert.equal(head.ofKind(KIND.traceparent), 'a, b');
+  assert.equal(head.ofKind(KIND.traceparent), head.get('traceparent'));
+  assert.equal(head.ofKind(KIND.host), head.get('host'));
+  assert.equal(head.ofKind(KIND.requestId), undefined);
+});
+
 test('the target is visible ASCII without the bytes that no URI may hold', () => {
   for (let code = 0; code < 256; code++) {
     const wrong = code <= 32 || code >= 127 || '"<>#'.includes(String.fromCharCode(code));

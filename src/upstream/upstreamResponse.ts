@@ -208,8 +208,8 @@ export class ResponseReader {
  * @returns milliseconds
  */
 export function idleHint(head: Head): number | undefined {
-  if ((head.seen & (1 << KIND.keepAlive)) === 0) return undefined;
-  const text = head.get('keep-alive') ?? '';
+  const text = head.ofKind(KIND.keepAlive);
+  if (text === undefined) return undefined;
   // A server says the same each time.
   if (text !== lastHint.text) lastHint = { text, ms: readHint(text) };
   return lastHint.ms;

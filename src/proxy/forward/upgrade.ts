@@ -66,9 +66,7 @@ export function switchProtocols(
 }
 
 const protocolsOf = (head: Head): string[] =>
-  (head.seen & (1 << KIND.upgrade)) === 0
-    ? []
-    : (head.get('upgrade') ?? '')
-        .split(',')
-        .map((name) => name.replaceAll(/^[ \t]+|[ \t]+$/g, ''))
-        .filter((name) => name !== '');
+  (head.ofKind(KIND.upgrade) ?? '')
+    .split(',')
+    .map((name) => name.replaceAll(/^[ \t]+|[ \t]+$/g, ''))
+    .filter((name) => name !== '');
