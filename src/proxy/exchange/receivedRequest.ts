@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { GatewayError } from '../../errors.ts';
 import {
   forwardedClient,
   forwardedHost,
   forwardedScheme,
+  KIND,
   lastHop,
   type ClientCertificate,
   type ForwardedClient,
@@ -14,6 +14,7 @@ import {
 } from '../../http/index.ts';
 import { serverNameOf, type TlsDetails } from '../connections/tlsDetails.ts';
 import type { ReportedEnds } from '../connections/reportedEnds.ts';
+import { newRequestId } from './requestIds.ts';
 
 /** Takes the bytes of the request body. */
 export interface BodyConsumer {
@@ -156,9 +157,9 @@ export abstract class ReceivedRequest {
 
   get id(): string {
     if (this.requestId === undefined) {
-      const given = this.released ? undefined : this.head.get('x-request-id');
+      const given = this.released ? undefined : this.head.ofKind(KIND.requestId);
       this.madeId = given === undefined || !saneId.test(given);
-      this.requestId = this.madeId ? randomUUID() : given!;
+      this.requestId = this.madeId ? newRequestId() : given!;
     }
     return this.requestId;
   }
