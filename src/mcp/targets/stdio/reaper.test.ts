@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -42,6 +42,26 @@ test('a single supervisor serves all children, and exits after close', linux, as
   await reaper.close();
   assert.deepEqual(lines, []);
 });
+
+/** The scheduling policy of a process: the field 41 of `/proc/PID/stat` (proc(5)). */
+const policyOf = (pid: number): string | undefined =>
+  readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ')[41 - 3];
+const batch = '3';
+
+test(
+  'a child becomes a batch process, which takes the processor from nobody when a message wakes it',
+  { skip: spawnSync('chrt', ['-b', '0', 'true']).status !== 0 && 'needs chrt' },
+  async (t) => {
+    const { log } = recordingLog();
+    const reaper = new Reaper(log);
+    const group = await startGroup(t, 'sleep 300');
+    assert.notEqual(policyOf(group.pid), batch);
+    reaper.add(group.pid);
+    await until('the child is a batch process', () => policyOf(group.pid) === batch);
+    reaper.remove(group.pid);
+    await reaper.close();
+  },
+);
 
 test(
   'when the gateway is killed, the groups that it still had are ended, and those it had forgotten are not',

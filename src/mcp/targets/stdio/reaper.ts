@@ -7,13 +7,20 @@ import type { Logger } from '../../../telemetry/index.ts';
 /**
  * Reads `+ LEADER` and `- LEADER` until its input ends: then the gateway is gone. Process groups that are still there
  * have lost their input at the same time. They get two seconds, one more after SIGTERM, and then SIGKILL.
+ *
+ * `chrt` makes a child a batch process (Linux, sched(7)): a message that wakes it takes the processor from nobody. A
+ * gateway that writes to many children goes on to the next one, and does not wait for each of them in turn. Where the
+ * command is missing or fails, the child stays as it is.
  */
 const script = `
 trap '' HUP INT TERM QUIT USR1 USR2
 groups=' '
 while read -r what leader; do
   case $what in
-    +) groups="$groups$leader " ;;
+    +)
+      groups="$groups$leader "
+      chrt -b -p 0 "$leader" >/dev/null 2>&1
+      ;;
     -) case $groups in *" $leader "*) groups="\${groups%%" $leader "*} \${groups#*" $leader "}" ;; esac ;;
   esac
 done
@@ -34,7 +41,7 @@ const soonMs = 1_000;
 type Helper = ChildProcessByStdio<Writable, null, null>;
 
 /**
- * Ends the process groups of children when the gateway is gone without a chance to do so: killed with SIGKILL, or out of
+ * Looks after children from outside of the gateway: makes them batch processes, and ends their process groups when the gateway is gone without a chance to do so: killed with SIGKILL, or out of
  * memory. One small shell for all children waits for the end of a pipe that the gateway holds. Where there is no shell,
  * the log says so, once.
  */
