@@ -71,6 +71,15 @@ test('settings of config.tracing that cannot work are refused by name', () => {
     /expected a number, true or false; this is a string/,
   );
   assert.match(problemsWith({ clientSampling: 'response.code == 1' }), /clientSampling: .*no answer yet/);
+  for (const caller of ['jwt.sub', 'auth.claims.sub', 'apiKey.id', 'basicAuth.username'])
+    assert.match(
+      problemsWith({ randomSampling: `${caller} == "a"` }),
+      /sampled before its policies know the caller/,
+    );
+  assert.match(
+    problemsWith({ randomSampling: 'proxy.route.name == "a"' }),
+    /sampled before it has a listener/,
+  );
   assert.match(problemsWith({ fields: { add: { a: 'jwt.rawToken' } } }), /never see the token/);
   assert.match(problemsWith({ headers: { 'a b': 'c' } }), /the name of a header/);
 });

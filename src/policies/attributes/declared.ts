@@ -94,6 +94,19 @@ export const requestAttributes: Members = {
   metadata: notHere,
 };
 
+const unknownCaller = absent('a request is sampled before its policies know the caller');
+const unrouted = absent('a request is sampled before it has a listener and a route');
+
+/** Available where a request is sampled for a trace: when it begins, before everything else. */
+export const samplingAttributes: Members = {
+  ...requestAttributes,
+  jwt: unknownCaller,
+  auth: unknownCaller,
+  apiKey: unknownCaller,
+  basicAuth: unknownCaller,
+  proxy: object({ bind: text, gateway: unrouted, listener: unrouted, route: unrouted }),
+};
+
 /** Available where a backend is chosen. */
 export const forwardAttributes: Members = {
   ...requestAttributes,

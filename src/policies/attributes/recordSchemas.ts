@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { compile, fromCel, type CelProblem } from '../../cel/index.ts';
 import { mayHoldShownSecret } from '../../schema/index.ts';
 import { addProblem, condition } from '../fields/expression.ts';
-import { endedAttributes, requestAttributes } from './declared.ts';
+import { endedAttributes, samplingAttributes } from './declared.ts';
 import { expressionWork } from './evaluate.ts';
 import { compileField } from './recordFields.ts';
 import { shareOf } from './sampling.ts';
@@ -52,7 +52,7 @@ export const samplingSetting = (description: string) =>
         if (share > 1) addProblem(ctx, [], 'expected a share from 0 to 1', 0);
         return;
       }
-      const compiled = compile(setting, requestAttributes);
+      const compiled = compile(setting, samplingAttributes);
       if (isRefused(compiled)) addProblem(ctx, [], compiled.message, compiled.offset, compiled.notBuilt);
       else if (!['bool', 'int', 'uint', 'double', 'dyn'].includes(compiled.type))
         addProblem(ctx, [], `expected a number, true or false; this is a ${compiled.type}`, 0);

@@ -1,7 +1,7 @@
 import { celNumber, compile, isProblem, type Program } from '../../cel/index.ts';
 import type { Exchange } from '../policy.ts';
 import { contextFor } from './context.ts';
-import { requestAttributes } from './declared.ts';
+import { samplingAttributes } from './declared.ts';
 import { evaluate } from './evaluate.ts';
 
 /** A share from 0 to 1, or true or false, or an expression that comes to one of them. */
@@ -23,7 +23,7 @@ export interface Sampling {
 export function compileSampling(setting: SamplingSetting, name: string): Sampling {
   const share = typeof setting === 'string' ? shareOf(setting) : Number(setting);
   if (share !== undefined) return { most: share, shareOf: () => share };
-  const program = compile(String(setting), requestAttributes);
+  const program = compile(String(setting), samplingAttributes);
   if (isProblem(program)) throw new Error(program.message);
   return { most: 1, shareOf: byProgram(program, name) };
 }
