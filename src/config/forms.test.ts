@@ -90,6 +90,21 @@ test('a rule that names a target which the route does not have is a warning, and
   assert.match(nested?.message ?? '', /names the target "zzz"/);
 });
 
+test('a deny rule that denies each call without an argument is a warning', () => {
+  const warnings = (rule: string): string[] =>
+    loaded(
+      `config: {adminAddr: 'off'}\nmcp: {targets: [${target}], policies: {mcpAuthorization: {rules: [${rule}]}}}`,
+    ).warnings.map(({ path, message }) => `${path}: ${message}`);
+  assert.deepEqual(warnings("{deny: 'mcp.tool.arguments.force == true', name: push}"), [
+    'mcp.policies.mcpAuthorization: rules[0] (push) also denies each call without the argument "force": a deny rule that fails denies',
+  ]);
+  assert.deepEqual(
+    warnings("{deny: 'has(mcp.tool.arguments.force) && mcp.tool.arguments.force == true'}"),
+    [],
+  );
+  assert.deepEqual(warnings("{allow: 'mcp.tool.arguments.force == false'}"), []);
+});
+
 test('a rule that needs a tool and a prompt at once is a warning', () => {
   const warnings = (rules: string): string[] =>
     loaded(

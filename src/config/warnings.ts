@@ -20,6 +20,7 @@ import {
 } from '../model/index.ts';
 import {
   answeringPolicies,
+  argumentsNeeded,
   demandsTwoKinds,
   factsOf,
   policiesAbout,
@@ -251,7 +252,7 @@ function warnOfRoute(route: Route, warn: Warn): void {
           'does nothing for MCP servers that run as child processes: no HTTP request is sent to them',
         );
   warnOfTargets(route, mcp, warn);
-  for (const policy of route.policies) warnOfKinds(policy, warn);
+  for (const policy of route.policies) warnOfItemRules(policy, warn);
   for (const { name, settings, place } of route.policies)
     for (const message of factsOf(name)?.warnings?.(settings) ?? []) warn(place, message);
   if (route.backends.length === 0) warn(route.place, 'has no backend: every request is answered with 500');
@@ -279,15 +280,26 @@ function warnOfTargets({ policies }: Route, mcp: readonly McpBackend[], warn: Wa
     }
 }
 
-/** A rule that needs a tool and a prompt at once: an item is only one of them. */
-function warnOfKinds(policy: PolicyUse, warn: Warn): void {
-  for (const [index, { expression, name }] of rulesOf(policy).entries())
+/**
+ * Rules that need a tool and a prompt at once, while an item is only one of them; and rules that deny each call without
+ * an argument, because they fail for it.
+ */
+function warnOfItemRules(policy: PolicyUse, warn: Warn): void {
+  for (const [index, { effect, expression, name }] of rulesOf(policy).entries()) {
+    const rule = `rules[${String(index)}]${name === undefined ? '' : ` (${name})`}`;
     if (demandsTwoKinds(expression))
       warn(
         policy.place,
-        `rules[${String(index)}]${name === undefined ? '' : ` (${name})`} can never be true: it needs several of mcp.tool, mcp.prompt and mcp.resource, and each item is only one of them`,
+        `${rule} can never be true: it needs several of mcp.tool, mcp.prompt and mcp.resource, and each item is only one of them`,
         'join the conditions with ||',
       );
+    for (const argument of effect === 'deny' ? argumentsNeeded(expression) : [])
+      warn(
+        policy.place,
+        `${rule} also denies each call without the argument ${JSON.stringify(argument)}: a deny rule that fails denies`,
+        'ask with has(…) first, unless the tool requires the argument',
+      );
+  }
 }
 
 /** Without a strict mode callers come in without a token; only a rule can then keep them out. */

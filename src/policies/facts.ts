@@ -263,5 +263,6 @@ export { oneOf } from './fields/crdRules.ts';
 export type { ClusterForm, CrdRule, PolicyFacts, PolicyLogins, PolicyPlace } from './policyFacts.ts';
 export { mcpRuleRules, ruleRules } from './rules/crdRules.ts';
 export type { RuleDecision } from './rules/decisions.ts';
+export { argumentsNeeded } from './rules/absentArguments.ts';
 export { demandsTwoKinds } from './rules/toolNames.ts';
 export { targetsNamedBy } from './rules/targets.ts';

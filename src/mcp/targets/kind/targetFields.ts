@@ -7,7 +7,8 @@ import { duration } from '../../../schema/index.ts';
 export const targetName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
-    error: 'expected a name of letters, digits, dots, dashes and underscores, at most 64 long',
+    error:
+      'expected a name of letters, digits, dots, dashes and underscores that begins with a letter or a digit, at most 64 long',
   })
   .describe('Names the target in logs and, where names are prefixed, in the names of its tools.');
 
