@@ -418,7 +418,15 @@ export const catalogue = {
     401,
     'no',
     'the server needs a caller with an identity',
-    'The stdio target has scope: user, so each user has a child, and the request has no proven identity. Add a policy that authenticates callers, such as mcpAuthentication in strict mode.',
+    'The stdio target has scope: user, so each user has a child, and the request has no proven identity. WWW-Authenticate names the metadata of mcpAuthentication, which lets callers in without a token here; in strict mode it does not.',
+    -32603,
+  ),
+  mcp_user_denied: entry(
+    'client',
+    403,
+    'no',
+    'the server needs a caller with an identity',
+    'As mcp_user_required, on a route without mcpAuthentication: the gateway knows no login that it could tell the client about. Add a policy that authenticates callers.',
     -32603,
   ),
   keys_unavailable: entry(

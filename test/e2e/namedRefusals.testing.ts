@@ -12,6 +12,7 @@ const ofSettings: Readonly<Partial<Record<ErrorCode, string>>> = {
   backend_login_required: 'backendAuth',
   backend_login_denied: 'backendAuth',
   mcp_user_required: 'scope of a target',
+  mcp_user_denied: 'scope of a target',
 };
 
 /** Refusals by a rule, a limit or a processor, which has a name. */

@@ -241,7 +241,7 @@ test('under scope: session, a changed value replaces the child of the session', 
   await session.close();
 });
 
-const begin = (gateway: GatewayProcess, token: string, headers: object = {}): Promise<Response> =>
+const begin = (gateway: GatewayProcess, token?: string, headers: object = {}): Promise<Response> =>
   post(gateway, token, headers, [
     'initialize',
     { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'e2e', version: '1' } },
@@ -249,14 +249,14 @@ const begin = (gateway: GatewayProcess, token: string, headers: object = {}): Pr
 
 const post = (
   gateway: GatewayProcess,
-  token: string,
+  token: string | undefined,
   headers: object,
   [method, params]: readonly [string, object],
 ): Promise<Response> =>
   fetch(`${gateway.url}/mcp`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${token}`,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       ...headers,
@@ -362,13 +362,44 @@ binds:
   assert.deepEqual([refused.status, refused.headers.get('www-authenticate')], [403, null]);
 });
 
-test('scope: user refuses a caller without an identity', async (t) => {
-  const gateway = await startGateway(`
+for (const [route, policies, status, challenged] of [
+  ['knows no login', () => ({}), 403, false],
+  [
+    'lets callers in without a token',
+    (issuer: string) => ({
+      mcpAuthentication: {
+        mode: 'optional',
+        issuer,
+        audiences: [audience],
+        jwks: { url: `${issuer}/v1/keys` },
+        resourceMetadata: { resource: 'http://localhost/mcp' },
+      },
+    }),
+    401,
+    true,
+  ],
+] as const)
+  test(`scope: user refuses a caller without an identity on a route that ${route}`, async (t) => {
+    const idp = await startIdp();
+    const gateway = await startGateway(`
+config: ${inline({ logging: { level: 'debug' } })}
 mcp:
   port: 0
+  policies: ${inline(policies(idp.issuer))}
   targets: [{ name: own, stdio: ${inline({ cmd: node, args: [rogue], scope: 'user' })} }]
 `);
-  t.after(() => gateway[Symbol.asyncDispose]());
-  const answer = await openSession(`${gateway.url}/mcp`).catch(String);
-  assert.match(String(answer), /runs a program for each user, and the caller has no proven identity/);
-});
+    t.after(async () => {
+      await gateway[Symbol.asyncDispose]();
+      await idp.close();
+    });
+    await gateway.keysReady();
+    const refused = await begin(gateway);
+    assert.match(await refused.text(), /each user has a program of their own, and the caller has no proven/);
+    assert.equal(refused.status, status);
+    assert.equal(
+      refused.headers.get('www-authenticate')?.includes('resource_metadata='),
+      challenged || undefined,
+    );
+    await until('the access log names the setting', () => gateway.accessLog().includes('scope: user'));
+    assert.ok(!gateway.children().some(({ command }) => command.includes(rogue)));
+  });

@@ -5,6 +5,7 @@ import type { Exchange } from '../policy.ts';
 /** The errors for a caller whose token is not enough: with a login that may help, and without one. */
 const codes = {
   mcp_caller_value_missing: 'mcp_caller_value_denied',
+  mcp_user_required: 'mcp_user_denied',
   backend_login_required: 'backend_login_denied',
 } as const;
 

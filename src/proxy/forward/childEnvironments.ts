@@ -13,37 +13,34 @@ export type EnvironmentsFor = (exchange: Exchange) => Environments | Promise<Env
 /** Reads a value of the caller. @throws GatewayError where the caller has none */
 type ReadValue = (exchange: Exchange) => string | Promise<string>;
 
+/** Reads the values of the caller; undefined where the children of the target are alike. @throws GatewayError */
+type ReadEnvironment = (exchange: Exchange) => ChildEnvironment | undefined | Promise<ChildEnvironment>;
+
 /** A longer value does not fit into the environment of a process. */
 const longestValue = 65_536;
 
 /**
  * Reads the values of callers for the environments of child processes.
  * @param stepsOf prepares policies
- * @returns undefined where no child of the backend has values of its caller
+ * @returns undefined where no child of the backend is its caller's, or has values of its caller
  */
 export function compileEnvironments(
   backend: McpBackend,
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
 ): EnvironmentsFor | undefined {
-  const targets = backend.targets.flatMap((target, index) =>
-    'injected' in target && target.injected !== undefined
-      ? [
-          {
-            name: target.name,
-            read: environmentReader(
-              target.injected,
-              `${backend.place.path}.mcp.targets[${index}].${fileFieldOf(target)}.env`,
-              stepsOf,
-            ),
-          },
-        ]
-      : [],
-  );
+  const targets = backend.targets.flatMap((target, index) => {
+    if (!('injected' in target || 'scope' in target)) return [];
+    const { name, injected, scope } = target;
+    const place = `${backend.place.path}.mcp.targets[${index}].${fileFieldOf(target)}`;
+    const values = injected && environmentReader(injected, `${place}.env`, stepsOf);
+    if (scope === 'user') return [{ name, read: ofUser(values, `${place}.scope`) }];
+    return values === undefined ? [] : [{ name, read: values }];
+  });
   if (targets.length === 0) return undefined;
   return (exchange) => {
-    const known = new Map<string, ChildEnvironment | GatewayError>();
+    const known = new Map<string, ChildEnvironment | GatewayError | undefined>();
     const waits = targets.flatMap(({ name, read }) => {
-      const note = (found: ChildEnvironment | GatewayError): void => void known.set(name, found);
+      const note = (found: ChildEnvironment | GatewayError | undefined): void => void known.set(name, found);
       const fail = (error: unknown): void => note(refusalOf(name, error));
       try {
         const found = read(exchange);
@@ -64,6 +61,19 @@ export function compileEnvironments(
     return waits.length === 0 ? environments : Promise.all(waits).then(() => environments);
   };
 }
+
+/** The same where each user has a child. */
+const ofUser =
+  (values: ReadEnvironment | undefined, place: string): ReadEnvironment =>
+  (exchange) => {
+    const { identity, user, apiKey } = exchange;
+    if (identity === undefined && user === undefined && apiKey === undefined)
+      throw loginError(exchange, 'mcp_user_required', 'missing_claim', {
+        message: 'each user has a program of their own, and the caller has no proven identity',
+        by: { rule: 'scope: user', place },
+      });
+    return values?.(exchange);
+  };
 
 function environmentReader(
   injected: Readonly<Record<string, InjectedValue>>,

@@ -69,18 +69,16 @@ export class SharedChildren {
     }));
   }
 
-  /** @throws GatewayError mcp_user_required, and where the caller has not the values of the target */
+  /** @throws GatewayError where the caller has no proven identity, or not the values of the target */
   connectUser(target: StdioTarget, use: TargetUse): TargetConnection {
     const { session } = use;
     const { principal, holder } = session;
-    if (principal === undefined)
-      throw new GatewayError('mcp_user_required', {
-        message: `target "${target.name}" runs a program for each user, and the caller has no proven identity`,
-      });
+    const environment = use.environment();
+    if (principal === undefined) throw new GatewayError('mcp_user_denied');
     return new UserConnection({
       name: target.name,
       session,
-      environment: use.environment(),
+      environment,
       childFor: (environment) => this.childOf(target, use, { holder, principal, environment }),
       onReplaced: () => this.options.onReplaced(target.name),
       resume: target.resume !== false,
