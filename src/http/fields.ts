@@ -1,8 +1,9 @@
 import { TOKEN } from './octets.ts';
 
 /**
- * The header fields that the wire itself acts on, or that each request is asked for. The parser hashes each name while it scans it and looks the hash
- * up here; a hit is confirmed by length and bytes, so that a collision can neither drop nor misread a field.
+ * The header fields that the wire itself acts on, or that each request is asked for. The parser hashes each name while
+ * it scans it and looks the hash up here; a hit is confirmed by length and bytes, so that a collision can neither drop
+ * nor misread a field.
  */
 export const KIND = {
   other: 0,

@@ -41,9 +41,9 @@ const soonMs = 1_000;
 type Helper = ChildProcessByStdio<Writable, null, null>;
 
 /**
- * Looks after children from outside of the gateway: makes them batch processes, and ends their process groups when the gateway is gone without a chance to do so: killed with SIGKILL, or out of
- * memory. One small shell for all children waits for the end of a pipe that the gateway holds. Where there is no shell,
- * the log says so, once.
+ * Looks after children from outside of the gateway. It makes them batch processes. It ends their process groups when
+ * the gateway is gone without a chance to do so: killed with SIGKILL, or out of memory. One small shell for all children
+ * waits for the end of a pipe that the gateway holds. Where there is no shell, the log says so, once.
  */
 export class Reaper {
   private readonly log: Logger;

@@ -73,12 +73,13 @@ export class SharedChildren {
   connectUser(target: StdioTarget, use: TargetUse): TargetConnection {
     const { session } = use;
     const { principal, holder } = session;
-    const environment = use.environment();
+    // It knows whether a login helps a caller without an identity.
+    const values = use.environment();
     if (principal === undefined) throw new GatewayError('mcp_user_denied');
     return new UserConnection({
       name: target.name,
       session,
-      environment,
+      environment: values,
       childFor: (environment) => this.childOf(target, use, { holder, principal, environment }),
       onReplaced: () => this.options.onReplaced(target.name),
       resume: target.resume !== false,
