@@ -80,17 +80,26 @@ export function fieldHash(lowerName: string): number {
   return hash;
 }
 
-/** The names that are looked up are nearly always those of the code and the configuration. */
-const hashes = new Map<string, number>();
-const maxHashes = 1_024;
+/** The facts with which a field of a name is looked for. */
+export interface FieldMark {
+  readonly hash: number;
+  /** The bit of its kind in `Head.seen`; 0 where the parser does not know the name. */
+  readonly bit: number;
+}
 
-/** The same, remembered. */
-export function nameHash(lowerName: string): number {
-  const known = hashes.get(lowerName);
+/** The names that are looked up are nearly always those of the code and the configuration. */
+const marks = new Map<string, FieldMark>();
+const maxMarks = 1_024;
+const kinds = new Map(names);
+
+/** The same with the kind of the name, remembered. */
+export function markOf(lowerName: string): FieldMark {
+  const known = marks.get(lowerName);
   if (known !== undefined) return known;
-  const hash = fieldHash(lowerName);
-  if (hashes.size < maxHashes) hashes.set(lowerName, hash);
-  return hash;
+  const kind = kinds.get(lowerName);
+  const mark = { hash: fieldHash(lowerName), bit: kind === undefined ? 0 : 1 << kind };
+  if (marks.size < maxMarks) marks.set(lowerName, mark);
+  return mark;
 }
 
 const SLOTS = 2048;

@@ -1,5 +1,5 @@
 import type { HeaderLine } from './exchange.ts';
-import { nameHash } from './fields.ts';
+import { markOf } from './fields.ts';
 import { TOKEN } from './octets.ts';
 
 /** Offsets kept for one field: name start, name end, value start, value end. */
@@ -79,23 +79,12 @@ export class Head {
 
   /** Value of a field by its lower-case name; several lines are joined with `, ` (RFC 9110 §5.3). */
   get(lowerName: string): string | undefined {
-    const hash = nameHash(lowerName);
+    const { hash, bit } = markOf(lowerName);
+    if (bit !== 0 && (this.seen & bit) === 0) return undefined;
     const { hashes, count } = this;
     let found: string | undefined;
     for (let i = 0; i < count; i++) {
       if (hashes[i] !== hash || !this.isNamed(i, lowerName)) continue;
-      found = found === undefined ? this.value(i) : `${found}, ${this.value(i)}`;
-    }
-    return found;
-  }
-
-  /** The same by the kind of the field (`KIND`), at once where there is none. */
-  ofKind(kind: number): string | undefined {
-    if ((this.seen & (1 << kind)) === 0) return undefined;
-    const { kinds, count } = this;
-    let found: string | undefined;
-    for (let i = 0; i < count; i++) {
-      if (kinds[i] !== kind) continue;
       found = found === undefined ? this.value(i) : `${found}, ${this.value(i)}`;
     }
     return found;

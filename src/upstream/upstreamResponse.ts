@@ -208,7 +208,7 @@ export class ResponseReader {
  * @returns milliseconds
  */
 export function idleHint(head: Head): number | undefined {
-  const text = head.ofKind(KIND.keepAlive);
+  const text = head.get('keep-alive');
   if (text === undefined) return undefined;
   // A server says the same each time.
   if (text !== lastHint.text) lastHint = { text, ms: readHint(text) };

@@ -1,5 +1,4 @@
 import { catalogue, type ErrorCode } from '../../errors.ts';
-import { KIND } from '../../http/index.ts';
 import type { AccessRecord } from '../../telemetry/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
@@ -17,7 +16,7 @@ export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs:
     responseBytes: exchange.responseBytes,
     client: exchange.remoteAddress,
     requestId: exchange.id,
-    traceparent: exchange.head.ofKind(KIND.traceparent) ?? exchange.span?.server.traceparent,
+    traceparent: exchange.head.get('traceparent') ?? exchange.span?.server.traceparent,
     bind,
     listener: exchange.listener?.name,
     route: route === undefined || route.name === '' ? undefined : route.name,

@@ -3,7 +3,6 @@ import {
   forwardedClient,
   forwardedHost,
   forwardedScheme,
-  KIND,
   lastHop,
   type ClientCertificate,
   type ForwardedClient,
@@ -157,7 +156,7 @@ export abstract class ReceivedRequest {
 
   get id(): string {
     if (this.requestId === undefined) {
-      const given = this.released ? undefined : this.head.ofKind(KIND.requestId);
+      const given = this.released ? undefined : this.head.get('x-request-id');
       this.madeId = given === undefined || !saneId.test(given);
       this.requestId = this.madeId ? newRequestId() : given!;
     }

@@ -7,7 +7,6 @@ import {
   type AuditedOperation,
 } from '../../audit/index.ts';
 import { catalogue, type ErrorCode } from '../../errors.ts';
-import { KIND } from '../../http/index.ts';
 import type {
   OperationDetails,
   OperationEnd,
@@ -113,7 +112,7 @@ function requestOf(
 
 /** The trace of a request: that of its client, or the one that the gateway has begun for it. */
 function traceIdOf({ head, span }: LiveExchange): string | undefined {
-  const header = head.ofKind(KIND.traceparent);
+  const header = head.get('traceparent');
   const given = header === undefined ? undefined : parseTraceparent(header);
   return given?.traceId ?? span?.server.place.traceId;
 }

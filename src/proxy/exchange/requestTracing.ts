@@ -1,4 +1,4 @@
-import { KIND, type CallSpan, type TracedCall } from '../../http/index.ts';
+import type { CallSpan, TracedCall } from '../../http/index.ts';
 import {
   compileRecord,
   compileSampling,
@@ -216,7 +216,7 @@ const textOf = (value: string | number | undefined): string | undefined =>
   value === undefined ? undefined : String(value);
 
 const remoteOf = (exchange: LiveExchange) => {
-  const header = exchange.head.ofKind(KIND.traceparent);
+  const header = exchange.head.get('traceparent');
   return header === undefined ? undefined : parseTraceparent(header);
 };
 

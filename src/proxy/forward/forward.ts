@@ -395,6 +395,6 @@ function forwardedFor(exchange: LiveExchange): string {
   const { forwardedFor: client, port } = exchange.connection;
   if (forwarded !== undefined) return `x-forwarded-for: ${forwarded.chain}\r\n`;
   if (port.trustedProxies !== undefined) return `x-forwarded-for: ${client}`;
-  const given = head.ofKind(KIND.forwardedFor);
+  const given = head.get('x-forwarded-for');
   return given === undefined ? `x-forwarded-for: ${client}` : `x-forwarded-for: ${given}, ${client}`;
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts';
-import { KIND, renderFields, statusLine, type Head } from '../../http/index.ts';
+import { renderFields, statusLine, type Head } from '../../http/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 
@@ -66,7 +66,7 @@ export function switchProtocols(
 }
 
 const protocolsOf = (head: Head): string[] =>
-  (head.ofKind(KIND.upgrade) ?? '')
+  (head.get('upgrade') ?? '')
     .split(',')
     .map((name) => name.replaceAll(/^[ \t]+|[ \t]+$/g, ''))
     .filter((name) => name !== '');
