@@ -1,10 +1,8 @@
-import { comparedTexts, compile, isProblem, membersRead, newMeter, unknownValue } from '../../cel/index.ts';
+import { compile, isProblem, membersRead, newMeter, unknownValue } from '../../cel/index.ts';
 import { itemMap } from '../attributes/context.ts';
 import { itemAttributes } from '../attributes/declared.ts';
-import { unknownCall } from './callTime.ts';
-
-const nameOfTool: ReadonlySet<string> = new Set(['mcp.tool.name']);
-const argumentsOfTool = 'mcp.tool.arguments';
+import { argumentsOfTool, unknownCall } from './callTime.ts';
+import { toolsIn, unknownRequest } from './toolNames.ts';
 
 /**
  * The arguments without which an expression fails for a call of a tool, whatever the rest of the request is. A `deny` rule
@@ -14,9 +12,8 @@ export function argumentsNeeded(expression: string): readonly string[] {
   const read = membersRead(expression, argumentsOfTool);
   const program = read.length === 0 ? undefined : compile(expression, itemAttributes);
   if (program === undefined || isProblem(program)) return [];
-  const variables = Object.keys(itemAttributes);
-  const request = Object.fromEntries(variables.map((name) => [name, unknownValue]));
-  const names = [...comparedTexts(expression, nameOfTool), ''];
+  const request = unknownRequest(itemAttributes);
+  const names = [...toolsIn(expression), ''];
   const fails = (name: string, absent: string): boolean => {
     const given = read.filter((one) => one !== absent).map((one) => [one, unknownValue] as const);
     const mcp = itemMap({ kind: 'tool', target: '', name }, { ...unknownCall, arguments: new Map(given) });

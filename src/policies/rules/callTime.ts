@@ -9,13 +9,13 @@ type Value = CelContext[string];
 
 /** Members of `mcp` that belong to a call and not to its item. */
 const ofCalls = ['methodName', 'sessionId', 'task'] as const;
-const ofTool = 'mcp.tool.arguments';
+export const argumentsOfTool = 'mcp.tool.arguments';
 
 /** Does the rule use `mcp` or `mcp.tool` as a whole, with all members? */
 export const usesWhole = ({ wholes }: Program): boolean =>
   wholes.includes('mcp') || wholes.includes('mcp.tool') || wholes.includes('mcp.task');
 
-const usesArguments = (program: Program): boolean => program.uses(ofTool) || usesWhole(program);
+const usesArguments = (program: Program): boolean => program.uses(argumentsOfTool) || usesWhole(program);
 
 /** Does the decision of the rule need a call? Otherwise the item decides, in lists and calls alike. */
 export const isCallTime = (program: Program): boolean =>

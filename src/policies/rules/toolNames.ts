@@ -13,12 +13,22 @@ import {
 import type { McpItem, ToolNames } from '../../mcp/contract.ts';
 import type { DecidedBy } from '../../errors.ts';
 import { itemMap, withEveryKind } from '../attributes/context.ts';
-import { unknownCall, usesWhole } from './callTime.ts';
+import { argumentsOfTool, unknownCall, usesWhole } from './callTime.ts';
 
 const kinds = ['tool', 'prompt', 'resource'] as const;
 
 const nameOfTool: ReadonlySet<string> = new Set(['mcp.tool.name']);
-const argumentsOfTool = 'mcp.tool.arguments';
+
+/** The names of tools that an expression compares with. */
+export const toolsIn = (expression: string): readonly string[] => comparedTexts(expression, nameOfTool);
+
+/** A request of which nothing is known but the item. */
+export const unknownRequest = (attributes: Members): CelContext =>
+  Object.fromEntries(
+    Object.keys(attributes)
+      .filter((name) => name !== 'mcp')
+      .map((name) => [name, unknownValue]),
+  );
 
 /** The kinds of items that a rule can be true for. */
 const kindsOf = (expression: string): ReadonlySet<string> => membersToBeTrue(expression, 'mcp', kinds);
@@ -38,10 +48,9 @@ interface RuleOfTools {
 export function toolNamesOf({ program, at, closes }: RuleOfTools, attributes: Members): ToolNames | [] {
   const of = kindsOf(program.source);
   if (!program.uses('mcp') || !of.has('tool')) return [];
-  const tools = comparedTexts(program.source, nameOfTool);
+  const tools = toolsIn(program.source);
   const read = program.uses(argumentsOfTool) ? membersRead(program.source, argumentsOfTool) : [];
-  const others = Object.keys(attributes).filter((name) => name !== 'mcp');
-  const request: CelContext = Object.fromEntries(others.map((name) => [name, unknownValue]));
+  const request = unknownRequest(attributes);
   const mayMatch = (name: string, target: string): boolean => {
     if (usesWhole(program)) return true;
     const item: McpItem = { kind: 'tool', target, name };
