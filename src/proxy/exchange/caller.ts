@@ -152,7 +152,12 @@ function rulesBasisOf(
 }
 
 /** Everything that was proven about the caller; undefined for an anonymous one. */
-export function principalOf({ identity, token, user, apiKey }: LiveExchange): string | undefined {
+export function principalOf({
+  identity,
+  token,
+  user,
+  apiKey,
+}: Pick<LiveExchange, 'identity' | 'token' | 'user' | 'apiKey'>): string | undefined {
   const holder = identity === undefined ? undefined : holderOf(identity, token);
   if (user === undefined && apiKey === undefined) return holder;
   return JSON.stringify([holder ?? null, user ?? null, apiKey?.id ?? null]);

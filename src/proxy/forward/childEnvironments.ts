@@ -3,6 +3,7 @@ import { asGatewayError, GatewayError } from '../../errors.ts';
 import { fileFieldOf, type Caller, type ChildEnvironment } from '../../mcp/index.ts';
 import type { InjectedValue, McpBackend, PolicyUse } from '../../model/index.ts';
 import { expiryOf, loginError, type Exchange, type Steps } from '../../policies/index.ts';
+import { principalOf } from '../exchange/caller.ts';
 import { refusalOf, TargetRequest } from './mcpReach.ts';
 
 type Environments = Pick<Caller, 'environment'>;
@@ -66,8 +67,7 @@ export function compileEnvironments(
 const ofUser =
   (values: ReadEnvironment | undefined, place: string): ReadEnvironment =>
   (exchange) => {
-    const { identity, user, apiKey } = exchange;
-    if (identity === undefined && user === undefined && apiKey === undefined)
+    if (principalOf(exchange) === undefined)
       throw loginError(exchange, 'mcp_user_required', 'missing_claim', {
         message: 'each user has a program of their own, and the caller has no proven identity',
         by: { rule: 'scope: user', place },
