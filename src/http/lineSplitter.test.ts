@@ -7,6 +7,7 @@ interface Seen {
   lines: string[];
   long: { head: string; tail: string; bytes: number }[];
   push: (chunk: Buffer) => void;
+  pushFrom: (memory: Buffer, length: number) => void;
   end: () => void;
 }
 
@@ -17,7 +18,13 @@ function splitter(limit = 1_000): Seen {
     onLine: (text) => lines.push(text),
     onTooLong: (head, tail, bytes) => long.push({ head, tail, bytes }),
   });
-  return { lines, long, push: (chunk) => split.push(chunk), end: () => split.end() };
+  return {
+    lines,
+    long,
+    push: (chunk) => split.push(chunk),
+    pushFrom: (memory, length) => split.pushFrom(memory, length),
+    end: () => split.end(),
+  };
 }
 
 test('lines come out whole however the bytes are cut', () => {
@@ -32,6 +39,26 @@ test('lines come out whole however the bytes are cut', () => {
         at += cut;
       }
       seen.push(bytes.subarray(at));
+      assert.deepEqual(
+        seen.lines,
+        texts.filter((text) => text !== '').map((text) => Buffer.from(text).toString()),
+      );
+    }),
+  );
+});
+
+test('lines come out whole from a memory that the next bytes overwrite', () => {
+  const memory = Buffer.alloc(64);
+  const line = fc.string({ unit: 'grapheme', maxLength: 50 }).filter((text) => !/[\r\n]/.test(text));
+  fc.assert(
+    fc.property(fc.array(line), fc.array(fc.integer({ min: 1, max: 64 })), (texts, cuts) => {
+      const bytes = Buffer.from(texts.map((text) => `${text}\n`).join(''));
+      const seen = splitter();
+      for (let at = 0, turn = 0; at < bytes.length; turn++) {
+        const length = bytes.copy(memory, 0, at, at + (cuts[turn] ?? 64));
+        seen.pushFrom(memory, length);
+        at += length;
+      }
       assert.deepEqual(
         seen.lines,
         texts.filter((text) => text !== '').map((text) => Buffer.from(text).toString()),

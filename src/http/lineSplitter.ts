@@ -53,15 +53,27 @@ export class LineSplitter {
 
   /** @param chunk belongs to the splitter from now on, with its memory */
   push(chunk: Buffer): void {
+    const rest = this.takeLines(chunk, chunk.length);
+    if (rest < chunk.length) this.keep(rest === 0 ? chunk : chunk.subarray(rest), this.limit());
+  }
+
+  /** @param memory whose first `length` bytes are the next of the stream; its owner overwrites it afterwards */
+  pushFrom(memory: Buffer, length: number): void {
+    const rest = this.takeLines(memory, length);
+    if (rest < length) this.keep(Buffer.from(memory.subarray(rest, length)), this.limit());
+  }
+
+  /** @returns the beginning of the line that does not end in these bytes */
+  private takeLines(bytes: Buffer, length: number): number {
     const limit = this.limit();
     let at = 0;
-    for (;;) {
-      const end = chunk.indexOf(newline, at);
-      if (end < 0) break;
-      this.finish(chunk, at, end, limit);
+    while (at < length) {
+      const end = bytes.indexOf(newline, at);
+      if (end < 0 || end >= length) break;
+      this.finish(bytes, at, end, limit);
       at = end + 1;
     }
-    if (at < chunk.length) this.keep(at === 0 ? chunk : chunk.subarray(at), limit);
+    return at;
   }
 
   /** The stream ended: what is left without a line break is a line too. */

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import type { StdioTarget } from '../../../model/index.ts';
 import { ChildInput } from './childInput.ts';
+import { readOutput } from './childOutput.ts';
 import { stdioOfInherited } from './descriptors.ts';
 import { signalGroup } from './group.ts';
 import { isolatedCommand } from './isolation.ts';
@@ -39,6 +40,7 @@ export class Child {
   readonly gone: Promise<void>;
   private readonly process: ChildProcessByStdio<Writable, Readable, Readable>;
   private readonly input: ChildInput;
+  private readonly output: Readable;
   /** The program that the system was asked to start. */
   private readonly command: string;
   private readonly events: ChildEvents;
@@ -46,6 +48,8 @@ export class Child {
   private timer: NodeJS.Timeout | undefined;
   private down = false;
   private exited = false;
+  /** The process, and its output. */
+  private unclosed = 2;
   private stopping = false;
   private killAt = Infinity;
   private exitReason = '';
@@ -94,18 +98,19 @@ export class Child {
     this.process.on('close', () => this.onClose());
     // A write to a child that has just died fails; the exit that follows says why.
     this.process.stdin.on('error', () => this.onPipeLost('closed its input'));
-    this.process.stdout.on('error', () => undefined);
     this.process.stderr.on('error', () => undefined);
     const lines = new LineSplitter(maxLineBytes, events);
-    this.reads = new FairReader(this.process.stdout);
-    this.process.stdout.on('data', (chunk: Buffer) => {
-      lines.push(chunk);
+    this.output = readOutput(this.process.stdout, (memory, length) => {
+      lines.pushFrom(memory, length);
       if (lines.isInLarge) this.reads.noteRead();
     });
-    this.process.stdout.on('end', () => {
+    this.reads = new FairReader(this.output);
+    this.output.on('error', () => undefined);
+    this.output.on('end', () => {
       lines.end();
       this.onPipeLost('closed its output');
     });
+    this.output.on('close', () => this.onClose());
     const errors = new LineSplitter(() => maxStderrLine, {
       onLine: (text) => events.onStderr(text),
       onTooLong: (head, _tail, bytes) => events.onStderr(`${head}… (${bytes} bytes)`),
@@ -200,9 +205,9 @@ export class Child {
     this.exitReason = reason;
   }
 
-  /** The pipes are closed: nothing more will be said. */
+  /** The process is gone with its pipes, or its output is closed. After both, nothing more will be said. */
   private onClose(): void {
-    if (this.pid === undefined) return;
+    if (--this.unclosed > 0 || this.pid === undefined) return;
     this.setDown(this.exitReason);
     this.reap();
   }
@@ -222,7 +227,7 @@ export class Child {
     clearTimeout(this.timer);
     this.setDown(this.exitReason);
     this.process.stdin.destroy();
-    this.process.stdout.destroy();
+    this.output.destroy();
     this.process.stderr.destroy();
     this.resolveGone();
   }

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { ChildInput } from './childInput.ts';
+import { handleOf } from './pipeHandle.ts';
 
 /** A pipe whose reader takes a piece when the test says so. */
 class SlowPipe extends Writable {
@@ -88,4 +92,30 @@ test('a pipe that is gone takes the rest of a long line with it', async () => {
   pipe.destroy();
   await pipe.one();
   assert.equal(input.backlog - pipe.writableLength, 0);
+});
+
+test('a child that reads late gets every byte once: what the pipe had no room for follows', async () => {
+  const child = spawn('cat', { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.kill('SIGSTOP');
+  const input = new ChildInput(child.stdin);
+  const texts = ['𝄞é"x'.repeat(50_000), 'b', 'é'.repeat(100_000), 'c'];
+  for (const text of texts) {
+    input.write(text);
+    input.flush();
+  }
+  assert.ok(input.backlog > 100_000, 'the pipe has no room for all of it');
+  input.end();
+  child.kill('SIGCONT');
+  assert.equal(await text(child.stdout), texts.map((one) => `${one}\n`).join(''));
+});
+
+test('nothing is written to the number of a pipe that is closed', async () => {
+  const child = spawn('cat', { stdio: ['pipe', 'ignore', 'inherit'] });
+  const input = new ChildInput(child.stdin);
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  assert.equal(handleOf(child.stdin), undefined);
+  input.write('late');
+  input.flush();
+  assert.equal(input.backlog, 0);
 });

@@ -1,4 +1,6 @@
+import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { handleOf } from './pipeHandle.ts';
 
 /** Characters that the pipe gets at a time: it turns them into bytes in one turn of the event loop. */
 const pieceLength = 262_144;
@@ -33,7 +35,15 @@ export class ChildInput {
     if (text.length > pieceLength) {
       this.long = text;
       this.piece();
-    } else if (this.pipe.writable) this.pipe.write(text);
+    } else if (this.pipe.writable) this.writeShort(text);
+  }
+
+  /** The pipe gets what it has room for at once, and the stream keeps the rest. */
+  private writeShort(text: string): void {
+    const { pipe } = this;
+    const written = pipe.writableLength === 0 ? writeNow(pipe, text) : 0;
+    if (written === 0) pipe.write(text);
+    else if (written < Buffer.byteLength(text)) pipe.write(Buffer.from(text).subarray(written));
   }
 
   /** Writes everything at once and ends the input. */
@@ -76,4 +86,16 @@ function pieceEnd(text: string, at: number): number {
   const end = at + pieceLength;
   if (end >= text.length) return text.length;
   return (text.charCodeAt(end - 1) & 0xfc00) === 0xd800 ? end - 1 : end;
+}
+
+/** @returns the bytes that the pipe has taken: 0 where it is full, or broken, or only its stream can write */
+function writeNow(pipe: Writable, text: string): number {
+  // A stream that is destroyed has no handle: its number may be that of another file by now.
+  const fd = handleOf(pipe)?.fd ?? -1;
+  if (fd < 0) return 0;
+  try {
+    return writeSync(fd, text);
+  } catch {
+    return 0;
+  }
 }
