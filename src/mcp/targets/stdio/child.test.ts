@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { LineReader } from '../../../http/index.ts';
 import { fairReads, MAX_READS } from '../../../upstream/fairReads.ts';
@@ -208,4 +212,35 @@ test('arguments that the system refuses are an exception, and no child', () => {
     () => new Child(stdioTarget({ args: ['a\0b'] }), {}, () => 1, nobody),
     /null bytes|ERR_INVALID/,
   );
+});
+
+test('a gateway without file descriptors says so, and goes on', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'descriptors-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const url = new URL('./child.ts', import.meta.url).href;
+  const program = join(folder, 'start.ts');
+  writeFileSync(
+    program,
+    `const { Child } = await import(${JSON.stringify(url)});
+     const { closeSync, openSync } = await import('node:fs');
+     const start = (down) => new Child(${JSON.stringify(stdioTarget({ cmd: 'cat', args: [] }))}, process.env, () => 1,
+       { onLine() {}, onTooLong() {}, onStderr() {}, onDown: down });
+     const open = [];
+     try { for (;;) open.push(openSync('/dev/null')); } catch {}
+     try { start(() => console.log('heard twice')); } catch (error) { console.log(error.message); }
+     for (const one of open) closeSync(one);
+     await new Promise((resolve) => setImmediate(resolve));
+     const child = start(() => undefined);
+     child.stop(0);
+     await child.gone;
+     console.log('another one ended');`,
+  );
+  const { stdout, stderr } = spawnSync(
+    '/bin/sh',
+    ['-c', `ulimit -n 1024; exec "$0" "$1"`, process.execPath, program],
+    {
+      encoding: 'utf8',
+    },
+  );
+  assert.equal(stdout, 'the gateway has no file descriptors left for pipes\nanother one ended\n', stderr);
 });

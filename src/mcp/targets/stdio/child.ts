@@ -79,6 +79,12 @@ export class Child {
         ...(gid === undefined ? {} : { gid }),
         ...(cwd === undefined ? {} : { cwd }),
       }) as ChildProcessByStdio<Writable, Readable, Readable>;
+      this.process.on('error', (error: NodeJS.ErrnoException) => this.onError(target, error));
+      if ((this.process.stdin as Writable | undefined) === undefined) {
+        // The event for it comes later, and nobody has to hear of the same child twice.
+        this.down = true;
+        throw new Error('the gateway has no file descriptors left for pipes');
+      }
     } catch (error) {
       void leave();
       const isRefused = (error as NodeJS.ErrnoException).code === 'EPERM';
@@ -93,7 +99,6 @@ export class Child {
     this.gone = new Promise((resolve) => {
       this.resolveGone = () => void leave().then(resolve);
     });
-    this.process.on('error', (error: NodeJS.ErrnoException) => this.onError(target, error));
     this.process.on('exit', (code, signal) => this.onExit(code, signal));
     this.process.on('close', () => this.onClose());
     // A write to a child that has just died fails; the exit that follows says why.
