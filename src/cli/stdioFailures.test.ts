@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http2';
 import { test } from 'node:test';
+import { catalogue } from '../errors.ts';
 import { failureOf, refusalOf } from './stdioFailures.ts';
 
 const answer = (status: number, text = '', headers: IncomingHttpHeaders = {}) => ({
@@ -33,4 +34,14 @@ test('a response of the gateway goes to the client as it is', () => {
   assert.equal(refusalOf(own, 400), own);
   assert.match(refusalOf('<html>', 502), /"id":null.*status 502: <html>/);
   assert.match(refusalOf('"text"', 403), /the rules of the route do not allow this/);
+});
+
+test('a client that has not initialized hears of that instead of a header', () => {
+  const { jsonrpc, message } = catalogue.mcp_session_required;
+  const refusal = JSON.stringify({ jsonrpc: '2.0', id: 3, error: { code: jsonrpc, message } });
+  assert.deepEqual(JSON.parse(refusalOf(refusal, 400)), {
+    jsonrpc: '2.0',
+    id: 3,
+    error: { code: -32_000, message: 'the session has not begun: send initialize first' },
+  });
 });

@@ -1,5 +1,6 @@
 /** Failures of requests to the gateway, as a client over standard input and output gets them. */
 
+import { catalogue } from '../errors.ts';
 import type { EndpointAnswer } from './stdioEndpoint.ts';
 
 /** Names the variable with the token, for routes that demand one. */
@@ -13,6 +14,15 @@ const causes: Readonly<Record<number, string>> = {
   401: `the route demands a token that the gateway accepts: set ${tokenVariable}`,
   403: 'the rules of the route do not allow this',
 };
+
+const sessionRequired = catalogue.mcp_session_required.message;
+
+/** A client over standard input has no headers, so it learns what it has left out. */
+const withoutSession = (refusal: Refusal): string =>
+  JSON.stringify({
+    ...refusal,
+    error: { ...refusal.error, message: 'the session has not begun: send initialize first' },
+  });
 
 /** The first words of a text that is for people. */
 const shown = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().slice(0, 300);
@@ -29,11 +39,17 @@ export function causeOf({ status, text, headers }: EndpointAnswer): string {
 export const failureOf = (id: unknown, answer: EndpointAnswer): string =>
   JSON.stringify({ jsonrpc: '2.0', id, error: { code: internal, message: causeOf(answer) } });
 
+interface Refusal {
+  jsonrpc?: unknown;
+  error?: { message?: unknown };
+}
+
 /** The response of the gateway itself; one of its own where its answer is none. */
 export function refusalOf(text: string, status: number): string {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && 'jsonrpc' in value) return text;
+    const value = JSON.parse(text) as Refusal | null;
+    if (typeof value === 'object' && value?.jsonrpc !== undefined)
+      return value.error?.message === sessionRequired ? withoutSession(value) : text;
   } catch {
     // Another body is no message.
   }
