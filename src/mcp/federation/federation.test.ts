@@ -386,10 +386,14 @@ test('under failOpen, a dead target is left out, and its tools fail with its nam
   );
 });
 
-test('initialize fails under failOpen if every target is dead', async () => {
+test('initialize fails under failOpen if every target is dead, and names all of them', async () => {
   harness.use(mcpBackend({ targets: [dead, { ...dead, name: 'gone' }], failOpen: true }));
   const { json } = await new RawClient(harness.url).initialize();
-  assert.match(json.error!.message, /target "dead"/);
+  assert.match(json.error!.message, /^target "(dead|gone)" .* \(all targets failed: dead, gone\)$/);
+  const many = Array.from({ length: 10 }, (_, index) => ({ ...dead, name: `dead${index}` }));
+  harness.use(mcpBackend({ targets: many, failOpen: true }));
+  const failed = await new RawClient(harness.url).initialize();
+  assert.match(failed.json.error!.message, /failed: dead0, .*, dead7 and 2 more\)$/);
 });
 
 test('a target that lacks a feature is no failure', async () => {

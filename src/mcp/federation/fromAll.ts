@@ -18,12 +18,22 @@ function failedClosed(thrown: unknown): GatewayError {
   return error.with({ message: `${error.message} (${hint})` });
 }
 
+/** Names in one message. */
+const maxNames = 8;
+
+/** The error where each target has failed: the cause of one of them, and the names of all. */
+function allFailed(error: GatewayError, all: readonly Member[]): GatewayError {
+  const names = all.slice(0, maxNames).map(({ name }) => name);
+  const more = all.length > maxNames ? ` and ${all.length - maxNames} more` : '';
+  return error.with({ message: `${error.message} (all targets failed: ${names.join(', ')}${more})` });
+}
+
 /**
  * The values of all targets that have one, in configured order. Under `failOpen`, targets that fail or that are slow
  * are left out; the first answer is always waited for.
  * @param onLate gets the answer of a target that was left out because it was slow
  * @param onMissed hears of each target that was left out because it failed, also when it was slow before
- * @throws GatewayError of a target under `failClosed`; of the first one where all fail
+ * @throws GatewayError of a target under `failClosed`; where all fail, of the first one, with all names
  */
 export async function fromAll<Value>(
   federation: Federation,
@@ -70,7 +80,7 @@ export async function fromAll<Value>(
     }),
   );
   clock.stop();
-  if (errors.length === all.length) throw errors[0]!;
+  if (errors.length === all.length) throw allFailed(errors[0]!, all);
   return gathered.flat();
 }
 

@@ -15,7 +15,7 @@ import type { Member } from './member.ts';
  * a revision of its own: the client gets the one it asked for, as `negotiable` has checked.
  * @param version of the program
  * @param cell the counts of the request at each target; absent: the client has not sent it
- * @param waiter gets the answer, or the error of a target that fails under `failClosed`; of the first one where all fail
+ * @param waiter gets the answer, or the error of a target that fails under `failClosed`, or of the first one where all fail
  */
 export function initializeAll(
   federation: Federation,
