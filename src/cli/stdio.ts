@@ -4,7 +4,7 @@ import { secretVariables, type Model } from '../model/index.ts';
 import type { Command, Terminal } from './command.ts';
 import { exitCode } from './exitCode.ts';
 import { configurationFlags, givenConfiguration, inlineName, type Given } from './givenConfiguration.ts';
-import { tokenVariable } from './stdioFailures.ts';
+import { tokenVariable } from './stdioToken.ts';
 
 /** The time for answers that are under way when the client closes standard input, in milliseconds. */
 const settleMs = 1_000;

@@ -2,9 +2,7 @@
 
 import { catalogue } from '../errors.ts';
 import type { EndpointAnswer } from './stdioEndpoint.ts';
-
-/** Names the variable with the token, for routes that demand one. */
-export const tokenVariable = 'PORTCULLIS_TOKEN';
+import { tokenVariable } from './stdioToken.ts';
 
 /** JSON-RPC: an error of the implementation. */
 const internal = -32_603;

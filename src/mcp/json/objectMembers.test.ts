@@ -44,7 +44,7 @@ test('members are added in front, whether the object has others or not', () => {
     );
 });
 
-test('what is no object has no members', () => {
+test('a value that is no object has no members', () => {
   for (const text of ['[]', '"x"', '1', '{"a":1', '{"a" 1}'])
     assert.equal(objectMembers(text, { start: 0, end: text.length }), undefined);
 });

@@ -94,7 +94,7 @@ test('a pipe that is gone takes the rest of a long line with it', async () => {
   assert.equal(input.backlog - pipe.writableLength, 0);
 });
 
-test('a child that reads late gets every byte once: what the pipe had no room for follows', async () => {
+test('a child that reads late gets every byte once and in order', async () => {
   const child = spawn('cat', { stdio: ['pipe', 'pipe', 'inherit'] });
   child.kill('SIGSTOP');
   const input = new ChildInput(child.stdin);
@@ -109,7 +109,7 @@ test('a child that reads late gets every byte once: what the pipe had no room fo
   assert.equal(await text(child.stdout), texts.map((one) => `${one}\n`).join(''));
 });
 
-test('nothing is written to the number of a pipe that is closed', async () => {
+test('an input whose pipe is closed writes nothing', async () => {
   const child = spawn('cat', { stdio: ['pipe', 'ignore', 'inherit'] });
   const input = new ChildInput(child.stdin);
   child.kill('SIGKILL');

@@ -1,0 +1,2 @@
+/** Names the variable with the token, for routes that demand one. */
+export const tokenVariable = 'PORTCULLIS_TOKEN';
