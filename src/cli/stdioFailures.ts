@@ -13,6 +13,12 @@ const causes: Readonly<Record<number, string>> = {
   403: 'the rules of the route do not allow this',
 };
 
+/** A response of the gateway. */
+interface Refusal {
+  jsonrpc?: unknown;
+  error?: { message?: unknown };
+}
+
 const sessionRequired = catalogue.mcp_session_required.message;
 
 /** A client over standard input has no headers, so it learns what it has left out. */
@@ -36,11 +42,6 @@ export function causeOf({ status, text, headers }: EndpointAnswer): string {
 /** A response to a request that the gateway refused without a JSON-RPC response. */
 export const failureOf = (id: unknown, answer: EndpointAnswer): string =>
   JSON.stringify({ jsonrpc: '2.0', id, error: { code: internal, message: causeOf(answer) } });
-
-interface Refusal {
-  jsonrpc?: unknown;
-  error?: { message?: unknown };
-}
 
 /** The response of the gateway itself; one of its own where its answer is none. */
 export function refusalOf(text: string, status: number): string {

@@ -48,7 +48,7 @@ export class Child {
   private timer: NodeJS.Timeout | undefined;
   private down = false;
   private exited = false;
-  /** The process, and its output. */
+  /** Two things have yet to close: the process with its other pipes, and its output. */
   private unclosed = 2;
   private stopping = false;
   private killAt = Infinity;
