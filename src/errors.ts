@@ -580,6 +580,14 @@ export const catalogue = {
     'The caller has as many MCP sessions, server processes, calls or event streams as one principal may have, and none has been idle for limits.mcpSessionGrace. The message names the limit, such as limits.maxChildrenPerPrincipal or mcpBudgets. A caller without a token counts by its address: raise the limit if many share it.',
     -32000,
   ),
+  mcp_budget_unavailable: entry(
+    'gateway',
+    503,
+    'later',
+    'the budget of calls is unavailable',
+    'A budget of mcpBudgets has scope: global and failureMode: failClosed, and the shared store cannot count; the log says why. The gateway admits no call without counting it.',
+    -32000,
+  ),
 
   // MCP: calls
   mcp_unknown_tool: entry(

@@ -77,6 +77,7 @@ export { pageAccess } from './cors/pageAccess.ts';
 export { budgetHolderOf } from './attributes/budgetHolder.ts';
 export { subjectOf } from './attributes/identityTexts.ts';
 export { CallsInProgress } from './mcpBudgets/callsInProgress.ts';
+export { StoredCalls } from './mcpBudgets/storedCalls.ts';
 export { LocalTokens } from './localRateLimit/localTokens.ts';
 export { StoredTokens } from './localRateLimit/storedTokens.ts';
 export { fetchFor } from './fetchFor.ts';

@@ -5,7 +5,7 @@ import type { HeaderEdits, HeaderLine, HttpRequest, Reply, RequestSigner } from 
 import type { HttpBackend } from '../model/index.ts';
 import type { CallTime, ItemCall, ItemRefusal, McpCheck, McpItem, ToolNames } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
-import type { CallsInProgress } from './mcpBudgets/callsInProgress.ts';
+import type { CallCounter } from './mcpBudgets/callsInProgress.ts';
 
 /**
  * The run-time part of a policy: the steps that it takes at fixed places of a request's life. Its name is that of its
@@ -31,7 +31,9 @@ export interface PolicyTools {
   readonly globalTokens?: TokenStore;
   readonly hosts: Hosts;
   /** Counts for this process, over reloads; absent where no requests are served. */
-  readonly callsInProgress?: CallsInProgress;
+  readonly callsInProgress?: CallCounter;
+  /** Counts for all replicas; absent without a store that they share. */
+  readonly globalCalls?: CallCounter;
   /** A secret for texts that clients carry: replicas with the same session key have it in common. */
   readonly sealingKey?: string;
   /** A tenant may have written the policy: see `KeySetSource`. */

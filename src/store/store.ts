@@ -1,7 +1,7 @@
 /** A program that a store runs at once, as no other command comes between its steps. */
 export interface Script {
   /** The part of the gateway that runs it, for metrics. */
-  readonly use: 'rateLimits' | 'pins' | 'events' | 'sessions';
+  readonly use: 'rateLimits' | 'budgets' | 'pins' | 'events' | 'sessions';
   /** The text in Lua 5.1; it reaches no other keys than `KEYS` (Redis, "Scripting with Lua"). */
   readonly lua: string;
   /** SHA-1 of `lua` in hexadecimal digits: the store knows the script by it. */

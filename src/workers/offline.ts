@@ -1,7 +1,7 @@
 import { createKeySets } from '../auth/index.ts';
 import { McpRuntime } from '../mcp/index.ts';
 import type { Model } from '../model/index.ts';
-import { LocalTokens } from '../policies/index.ts';
+import { CallsInProgress, LocalTokens } from '../policies/index.ts';
 import { explainWith, type Decision, type TrialRequest } from '../proxy/index.ts';
 import { createMetrics, type Logger } from '../telemetry/index.ts';
 
@@ -24,12 +24,17 @@ export async function explainOffline(model: Model, request: TrialRequest, log: L
     servesNothing: true,
   });
   const tokens = new LocalTokens(Date.now);
+  const calls = new CallsInProgress();
   try {
     // The key sets of files are read in the background.
     return await explainWith(
       model,
       request,
-      { log, mcp, policyTools: { log, keySets, now: Date.now, tokens, globalTokens: tokens } },
+      {
+        log,
+        mcp,
+        policyTools: { log, keySets, now: Date.now, tokens, globalTokens: tokens, globalCalls: calls },
+      },
       () => keySets.tried(),
     );
   } finally {

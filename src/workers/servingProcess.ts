@@ -13,7 +13,13 @@ import {
   type Model,
 } from '../model/index.ts';
 import { PinFolder, StoredPins, type PinStore } from '../pins/index.ts';
-import { CallsInProgress, LocalTokens, StoredTokens, type TokenStore } from '../policies/index.ts';
+import {
+  CallsInProgress,
+  LocalTokens,
+  StoredCalls,
+  StoredTokens,
+  type TokenStore,
+} from '../policies/index.ts';
 import {
   bindKey,
   DataPlane,
@@ -107,6 +113,7 @@ export class ServingProcess implements Plane {
   private readonly keySets: ReturnType<typeof createKeySets>;
   private readonly mcp: McpRuntime;
   private readonly store: Store | undefined;
+  private readonly globalCalls: StoredCalls | undefined;
   private readonly audit: Audit | undefined;
   private readonly tracing: Tracing | undefined;
   private readonly logExport: LogExport | undefined;
@@ -141,6 +148,9 @@ export class ServingProcess implements Plane {
     if (fixed.store !== undefined) this.store = new RedisStore({ settings: fixed.store, log, metrics });
     const pins = pinsOf(fixed.pins, this.store);
     const tokens = options.tokens ?? new LocalTokens(Date.now);
+    const callsInProgress = new CallsInProgress();
+    if (this.store !== undefined)
+      this.globalCalls = new StoredCalls({ store: this.store, local: callsInProgress });
     const sessionKey = fixed.sessionKey ?? own?.keys.sessionKey;
     this.mcp = new McpRuntime({
       ...(sessionKey === undefined ? {} : { sessionKey }),
@@ -168,8 +178,9 @@ export class ServingProcess implements Plane {
         keySets: this.keySets,
         now: Date.now,
         tokens,
-        callsInProgress: new CallsInProgress(),
+        callsInProgress,
         ...(this.store && { globalTokens: new StoredTokens(this.store, tokens) }),
+        ...(this.globalCalls && { globalCalls: this.globalCalls }),
       },
       audit: this.audit,
       tracing: this.tracing && fixed.tracing && { spans: this.tracing, settings: fixed.tracing },
@@ -329,6 +340,7 @@ export class ServingProcess implements Plane {
     await this.mcp.close(0);
     await Promise.all([this.tracing?.close(), this.logExport?.close()]);
     await this.audit?.close();
+    this.globalCalls?.close();
     this.store?.close();
     this.endSurvival();
   }

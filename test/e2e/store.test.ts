@@ -3,14 +3,16 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
 import { startEcho } from '../../apps/echo/src/index.ts';
-import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { RemoteServer, type Incoming } from '../../src/mcp/remoteServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { Relay } from '../support/relay.ts';
 import { openSession } from './session.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 
-const example = readFileSync(new URL('../../examples/store/rateLimit.yaml', import.meta.url), 'utf8');
+const exampleOf = (name: string): string =>
+  readFileSync(new URL(`../../examples/store/${name}.yaml`, import.meta.url), 'utf8');
+const example = exampleOf('rateLimit');
 
 async function stage(t: TestContext, relayed = false) {
   const server = await RedisServer.prepare();
@@ -25,7 +27,11 @@ async function stage(t: TestContext, relayed = false) {
     ECHO_HOST: `127.0.0.1:${echo.port}`,
     REDIS_URL: `redis://127.0.0.1:${relayed ? relay.port : server.port}`,
   };
-  return { server, relay, start: (yaml = example) => startGateway(yaml, { env }) };
+  return {
+    server,
+    relay,
+    start: (yaml = example, more = {}) => startGateway(yaml, { env: { ...env, ...more } }),
+  };
 }
 
 interface Answer {
@@ -137,4 +143,82 @@ mcp:
     description = 'Finds tickets.';
     assert.deepEqual(await toolsAt(two), ['find']);
   });
+
+  test('gateways count calls in progress together, and a gateway that stops gives its room back', async (t) => {
+    const { server, start } = await stage(t);
+    await server.restart();
+    const remote = await RemoteServer.start();
+    t.after(() => remote.close());
+    const held: Incoming[] = [];
+    remote.tools['export'] = (x) => void held.push(x);
+    const yaml = exampleOf('budgets');
+    const at = { MCP_URL: remote.url };
+    await using one = await start(yaml, at);
+    await using two = await start(yaml.replace('config:', 'config:\n  workers: 2'), at);
+    const [here, there] = [await openSession(`${one.url}/mcp`), await openSession(`${two.url}/mcp`)];
+    const call = { method: 'tools/call', params: { name: 'export' } };
+    const begun = async (count: number): Promise<void> => {
+      await until('the export reaches the server', () => held.length === count);
+    };
+    const first = here.send('POST', { id: 1, ...call });
+    await begun(1);
+    const second = there.send('POST', { id: 1, ...call });
+    await begun(2);
+    for (const session of [here, there]) {
+      const refused = await session.send('POST', { id: 2, ...call });
+      assert.equal(refused.status, 429);
+      assert.match(await refused.text(), /2 calls at a time, key source\.network, scope global/);
+    }
+    held[1]?.json(held[1].result('exported'));
+    assert.equal((await second).status, 200);
+    await until('the store knows of the end', async () => (await inProgress(server)) === 1);
+    const third = there.send('POST', { id: 3, ...call });
+    await begun(3);
+    const ended = Promise.allSettled([first, third]);
+    await one.stop();
+    await until('the store knows of the stop', async () => (await inProgress(server)) === 1);
+    held[2]?.json(held[2].result('exported'));
+    await ended;
+    await until('no call is in progress', async () => (await inProgress(server)) === 0);
+    assert.ok(
+      ((await two.metric('portcullis_store_commands_total', { use: 'budgets', outcome: 'ok' })) ?? 0) > 0,
+    );
+  });
+
+  test('a budget that fails closed answers 503 while the store does not answer, and the log names it', async (t) => {
+    const { server, start } = await stage(t);
+    await server.restart();
+    const remote = await RemoteServer.start();
+    t.after(() => remote.close());
+    await using gateway = await start(exampleOf('budgets'), { MCP_URL: remote.url });
+    const session = await openSession(`${gateway.url}/mcp`);
+    const call = { method: 'tools/call', params: { name: 'echo', arguments: { text: 'a' } } };
+    assert.equal((await session.send('POST', { id: 1, ...call })).status, 200);
+    server.stall();
+    t.after(() => server.goOn());
+    const before = remote.seen.length;
+    const refused = await session.send('POST', { id: 2, ...call });
+    assert.equal(refused.status, 503);
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+    assert.match(await refused.text(), /the budget of calls is unavailable/);
+    assert.equal(remote.seen.length, before);
+    await until('the line of the refusal', () => gateway.accessLog().includes(' 503 '));
+    const line = gateway
+      .accessLog()
+      .split('\n')
+      .find((one) => one.includes(' 503 '));
+    assert.match(line ?? '', /policy=mcpBudgets/);
+    assert.match(line ?? '', /mcpBudgets\[0\]/);
+    server.goOn();
+    await until('it is connected again', () => isConnected(gateway));
+    assert.equal((await session.send('POST', { id: 3, ...call })).status, 200);
+  });
 });
+
+/** Calls in progress that the store knows of. */
+const inProgress = (server: RedisServer): Promise<number> =>
+  server.as(async (redis) => {
+    const keys = await redis.keys('portcullis:calls:*');
+    const counts = await Promise.all(keys.map((key) => redis.zcard(key)));
+    return counts.reduce((a, b) => a + b, 0);
+  });

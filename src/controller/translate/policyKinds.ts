@@ -22,9 +22,9 @@ export const requestPolicies: readonly PolicyName[] = policiesOn('route').filter
 
 /** The setting that needs a store beside the proxies; undefined where there is none. */
 export function sharedSetting(name: string, settings: unknown): string | undefined {
-  const limits = isRecord(settings) && Array.isArray(settings['limits']) ? settings['limits'] : [];
+  const entries = isRecord(settings) ? Object.values(settings).flat() : [settings].flat();
   for (const { policy, field, value } of stateSharers)
-    if (policy === name && limits.some((limit) => isRecord(limit) && limit[field] === value))
+    if (policy === name && entries.some((entry) => isRecord(entry) && entry[field] === value))
       return `${field}: ${value}`;
   return undefined;
 }

@@ -63,6 +63,7 @@ const comeBackLater: ReadonlySet<ErrorCode> = new Set([
   'mcp_target_busy',
   'mcp_request_timeout',
   'rate_limit_unavailable',
+  'mcp_budget_unavailable',
 ]);
 
 /** Does the client need the HTTP status of an error, and its headers? Only an HTTP response has a challenge. */

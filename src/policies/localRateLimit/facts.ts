@@ -4,6 +4,7 @@ import { countedAttributes } from '../attributes/declared.ts';
 import { duration } from '../fields/duration.ts';
 import { expression } from '../fields/expression.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
+import { sharedCount, unusualOf } from '../fields/sharedCount.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 
 const count = (description: string) => z.int().min(1).max(1_000_000_000).meta({ description });
@@ -26,14 +27,7 @@ const limitShape = z
       })
       .default('requests')
       .meta({ description: 'What is counted: `requests`.', enum: ['requests'] }),
-    scope: z.enum(['local', 'global']).optional().meta({
-      description:
-        'Who counts: `local`, the default, is this gateway with its workers; `global` is all gateways that share `config.store`.',
-    }),
-    failureMode: z.enum(['countLocally', 'failClosed']).optional().meta({
-      description:
-        'For `scope: global`, while the store cannot count: `countLocally`, the default, or `failClosed`, which refuses requests with 503.',
-    }),
+    ...sharedCount('requests', 'this gateway with its workers'),
     key: expression(
       countedAttributes,
       'CEL expression; each value has a bucket of its own. One bucket for all where it is left out. With mcp.* it counts the uses of tools, prompts and resources.',
@@ -45,16 +39,10 @@ const limitShape = z
       .default(10_000)
       .meta({ description: 'Buckets that are kept; the one that was not used for longest makes room.' }),
   })
-  .transform(({ type: _, scope, failureMode, ...limit }, ctx) => {
-    if (failureMode !== undefined && scope !== 'global')
-      ctx.addIssue({ code: 'custom', message: 'is for scope: global', path: ['failureMode'] });
-    // The ordinary scope is left out, and so is the ordinary failure mode.
-    return {
-      ...limit,
-      ...(scope === 'global' && { scope }),
-      ...(failureMode === 'failClosed' && { failureMode }),
-    };
-  });
+  .transform(({ type: _, scope, failureMode, ...limit }, ctx) => ({
+    ...limit,
+    ...unusualOf({ scope, failureMode }, ctx),
+  }));
 
 /** A limit, a list of limits, or the conditional form, which is refused by name. */
 export const localRateLimitSchema = z

@@ -1,17 +1,24 @@
 import { z } from 'zod';
 import { countedAttributes } from '../attributes/declared.ts';
 import { expression } from '../fields/expression.ts';
+import { sharedCount, unusualOf } from '../fields/sharedCount.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 
-const budget = z.strictObject({
-  maxConcurrentCalls: z.int().min(1).max(1_000_000).meta({
-    description: 'Uses of tools, prompts and resources that may be in progress at a time.',
-  }),
-  key: expression(
-    countedAttributes,
-    'CEL expression; each value has a budget of its own. Each caller has one where this is left out.',
-  ).optional(),
-});
+const budget = z
+  .strictObject({
+    maxConcurrentCalls: z.int().min(1).max(1_000_000).meta({
+      description: 'Uses of tools, prompts and resources that may be in progress at a time.',
+    }),
+    key: expression(
+      countedAttributes,
+      'CEL expression; each value has a budget of its own. Each caller has one where this is left out.',
+    ).optional(),
+    ...sharedCount('calls', 'each process by itself: one gateway, or one of its workers'),
+  })
+  .transform(({ scope, failureMode, ...rest }, ctx) => ({
+    ...rest,
+    ...unusualOf({ scope, failureMode }, ctx),
+  }));
 
 export const mcpBudgetsSchema = z
   .array(budget)
@@ -27,4 +34,5 @@ export const mcpBudgetsFacts = {
   forMcpOnly: () => 'mcpBudgets',
   on: ['route'],
   about: 'request',
+  sharesState: { field: 'scope', value: 'global' },
 } as const satisfies PolicyFacts;

@@ -2,50 +2,60 @@ import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { callKeyOf, keyText, type CallKey } from '../attributes/callKey.ts';
 import { budgetHolderOf } from '../attributes/budgetHolder.ts';
 import type { Policy } from '../policy.ts';
-import { CallsInProgress } from './callsInProgress.ts';
+import { CallsInProgress, retryAfter, type CallEnd, type CallLimit } from './callsInProgress.ts';
 import { mcpBudgetsSchema, type BudgetSettings, type McpBudgetsSettings } from './facts.ts';
-
-/** Seconds that a client is asked to wait: calls end at any moment. */
-const retryAfter = 1;
 
 export const mcpBudgets: Policy<McpBudgetsSettings> = {
   schema: mcpBudgetsSchema,
-  prepare(budgets, { place, callsInProgress = new CallsInProgress() }) {
-    const all = budgets.map((budget, index) => ({
-      keyOf: keyOf(budget),
-      most: budget.maxConcurrentCalls,
-      // Another key makes another budget; another limit does not.
-      name: `${place}\n${String(index)}\n${budget.key ?? ''}`,
-      index,
-      rule: `${String(budget.maxConcurrentCalls)} calls at a time, ${budget.key === undefined ? 'each caller' : `key ${budget.key}`}`,
-    }));
-    const counted = `it counts: ${all.map(({ rule }) => rule).join('; ')}`;
+  prepare(budgets, { place, callsInProgress = new CallsInProgress(), globalCalls }) {
+    const all = budgets.map((budget, index) => {
+      const counter = budget.scope === 'global' ? globalCalls : callsInProgress;
+      if (counter === undefined) throw new Error('mcpBudgets: scope: global needs config.store');
+      return {
+        keyOf: keyOf(budget),
+        counter,
+        limit: {
+          most: budget.maxConcurrentCalls,
+          failsClosed: budget.failureMode === 'failClosed',
+          by: { rule: ruleOf(budget), place: `[${String(index)}]` },
+        },
+        // Another key makes another budget; another limit does not.
+        name: `${place}\n${String(index)}\n${budget.key ?? ''}`,
+      };
+    });
+    const counted = `it counts: ${all.map(({ limit }) => limit.by.rule).join('; ')}`;
     return {
-      countMcpCall(exchange, item, call) {
-        const entered: (() => void)[] = [];
+      async countMcpCall(exchange, item, call) {
+        const entered: CallEnd[] = [];
         const leave = (): void => {
           for (const end of entered) end();
         };
-        for (const { keyOf: find, most, name, index, rule } of all) {
-          const key = find(exchange, item, call);
-          if (key === undefined) continue;
-          if (exchange.trial !== undefined) throw new NotEvaluated(counted);
-          const end = callsInProgress.enter(name, key, most);
-          if (end === undefined) {
-            leave();
-            throw new GatewayError('mcp_budget_full', {
-              message: `too many calls are in progress: ${rule}`,
-              retryAfter,
-              by: { rule, place: `[${String(index)}]` },
-            });
+        try {
+          for (const { keyOf: find, counter, limit, name } of all) {
+            const key = find(exchange, item, call);
+            if (key === undefined) continue;
+            if (exchange.trial !== undefined) throw new NotEvaluated(counted);
+            entered.push((await counter.enter(name, key, limit)) ?? refuse(limit));
           }
-          entered.push(end);
+        } catch (error) {
+          leave();
+          throw error;
         }
         return leave;
       },
     };
   },
 };
+
+/** @throws GatewayError */
+function refuse({ by }: CallLimit): never {
+  const message = `too many calls are in progress: ${by.rule ?? ''}`;
+  throw new GatewayError('mcp_budget_full', { message, retryAfter, by });
+}
+
+/** The rule of a budget as the log names it. */
+const ruleOf = ({ maxConcurrentCalls, key, scope }: BudgetSettings): string =>
+  `${String(maxConcurrentCalls)} calls at a time, ${key === undefined ? 'each caller' : `key ${key}`}${scope === undefined ? '' : `, scope ${scope}`}`;
 
 function keyOf({ key }: BudgetSettings): CallKey {
   if (key === undefined) return (exchange) => keyText(budgetHolderOf(exchange));

@@ -11,13 +11,17 @@ import { mcpBudgets } from './index.ts';
 const tool = (name: string): McpItem => ({ kind: 'tool', target: 't', name });
 
 /** Begins a call; undefined where it is refused. */
-function begin(steps: Steps, item: McpItem, request: FakeRequest = {}): (() => void) | undefined {
+async function begin(
+  steps: Steps,
+  item: McpItem,
+  request: FakeRequest = {},
+): Promise<(() => void) | undefined> {
   try {
-    const ended = steps.countMcpCall?.(new FakeExchange(request), item, {
+    const ended = await steps.countMcpCall?.(new FakeExchange(request), item, {
       method: 'tools/call',
       sessionId: 's',
     });
-    assert.ok(ended !== undefined && !(ended instanceof Promise));
+    assert.ok(ended !== undefined);
     return ended;
   } catch (error) {
     assert.ok(error instanceof GatewayError && error.code === 'mcp_budget_full');
@@ -25,22 +29,22 @@ function begin(steps: Steps, item: McpItem, request: FakeRequest = {}): (() => v
   }
 }
 
-test('each caller has a budget of its own, and a call that ended makes room', () => {
+test('each caller has a budget of its own, and a call that ended makes room', async () => {
   const steps = prepared(mcpBudgets, [{ maxConcurrentCalls: 2 }]);
-  const from = (remoteAddress: string): (() => void) | undefined =>
+  const from = (remoteAddress: string): Promise<(() => void) | undefined> =>
     begin(steps, tool('a'), { remoteAddress });
-  const [first, second] = [from('192.0.2.1'), from('192.0.2.1')];
-  assert.equal(from('192.0.2.1'), undefined);
-  assert.ok(from('192.0.2.2') !== undefined);
+  const [first, second] = [await from('192.0.2.1'), await from('192.0.2.1')];
+  assert.equal(await from('192.0.2.1'), undefined);
+  assert.ok((await from('192.0.2.2')) !== undefined);
   first?.();
   // Its end counts once.
   first?.();
-  assert.ok(from('192.0.2.1') !== undefined);
-  assert.equal(from('192.0.2.1'), undefined);
+  assert.ok((await from('192.0.2.1')) !== undefined);
+  assert.equal(await from('192.0.2.1'), undefined);
   second?.();
 });
 
-test('a call that one budget refuses leaves the others as they were', () => {
+test('a call that one budget refuses leaves the others as they were', async () => {
   const callsInProgress = new CallsInProgress();
   const steps = prepared(
     mcpBudgets,
@@ -50,32 +54,32 @@ test('a call that one budget refuses leaves the others as they were', () => {
     ],
     { ...toolsWith([]), callsInProgress },
   );
-  const slow = begin(steps, tool('slow'));
-  assert.equal(begin(steps, tool('slow')), undefined);
-  const other = begin(steps, tool('quick'));
+  const slow = await begin(steps, tool('slow'));
+  assert.equal(await begin(steps, tool('slow')), undefined);
+  const other = await begin(steps, tool('quick'));
   assert.ok(other !== undefined);
-  assert.equal(begin(steps, tool('quick')), undefined);
+  assert.equal(await begin(steps, tool('quick')), undefined);
   for (const end of [slow, other]) end?.();
   // No key of a caller stays behind.
   assert.equal(callsInProgress.size, 0);
 });
 
-test('calls in progress count on after a reload of the configuration, under the new limit', () => {
+test('calls in progress count on after a reload of the configuration, under the new limit', async () => {
   const tools = { ...toolsWith([]), callsInProgress: new CallsInProgress() };
-  const before = begin(prepared(mcpBudgets, [{ maxConcurrentCalls: 1 }], tools), tool('a'));
+  const before = await begin(prepared(mcpBudgets, [{ maxConcurrentCalls: 1 }], tools), tool('a'));
   const steps = prepared(mcpBudgets, [{ maxConcurrentCalls: 2 }], tools);
-  assert.ok(begin(steps, tool('a')) !== undefined);
-  assert.equal(begin(steps, tool('a')), undefined);
+  assert.ok((await begin(steps, tool('a'))) !== undefined);
+  assert.equal(await begin(steps, tool('a')), undefined);
   before?.();
-  assert.ok(begin(steps, tool('a')) !== undefined);
+  assert.ok((await begin(steps, tool('a'))) !== undefined);
 });
 
-test('a budget about tools does not count prompts', () => {
+test('a budget about tools does not count prompts', async () => {
   const steps = prepared(mcpBudgets, [{ maxConcurrentCalls: 1, key: 'mcp.tool.name' }]);
   const prompt: McpItem = { kind: 'prompt', target: 't', name: 'a' };
-  for (let count = 0; count < 3; count++) assert.ok(begin(steps, prompt) !== undefined);
-  assert.ok(begin(steps, tool('a')) !== undefined);
-  assert.equal(begin(steps, tool('a')), undefined);
+  for (let count = 0; count < 3; count++) assert.ok((await begin(steps, prompt)) !== undefined);
+  assert.ok((await begin(steps, tool('a'))) !== undefined);
+  assert.equal(await begin(steps, tool('a')), undefined);
 });
 
 test('settings that cannot be used are rejected', () => {
@@ -86,6 +90,8 @@ test('settings that cannot be used are rejected', () => {
     [{ maxConcurrentCalls: 0 }],
     [{ maxConcurrentCalls: 1, key: 'mcp.tool.arguments.a' }],
     [{ maxConcurrentCalls: 1, key: 'nothing.known' }],
+    [{ maxConcurrentCalls: 1, scope: 'worldwide' }],
+    [{ maxConcurrentCalls: 1, failureMode: 'failClosed' }],
   ])
     assert.equal(mcpBudgets.schema.safeParse(settings).success, false, JSON.stringify(settings));
 });

@@ -1,0 +1,168 @@
+/** Budgets that replicas count together, in a real `redis-server`. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { memoryLog } from '../../auth/log.testing.ts';
+import { GatewayError } from '../../errors.ts';
+import { RedisStore } from '../../store/index.ts';
+import { RedisServer, withoutRedis } from '../../store/redisServer.testing.ts';
+import { createMetrics } from '../../telemetry/index.ts';
+import { until } from '../../until.testing.ts';
+import { prepared, toolsWith } from '../tools.testing.ts';
+import { CallsInProgress, type CallEnd } from './callsInProgress.ts';
+import { mcpBudgets } from './index.ts';
+import { StoredCalls, type StoredCallsOptions } from './storedCalls.ts';
+
+interface Replica {
+  readonly store: RedisStore;
+  readonly local: CallsInProgress;
+  /** Begins a call; undefined without room. */
+  readonly enter: (key: string, most?: number) => Promise<CallEnd | undefined>;
+  readonly enterOrFail: (key: string) => Promise<CallEnd | undefined>;
+  readonly close: () => void;
+}
+
+async function stage(t: TestContext, args?: readonly string[]) {
+  const server = await RedisServer.start(args);
+  t.after(() => server.close());
+  return {
+    server,
+    /** The ids of all calls in the store. */
+    stored: () =>
+      server.as(async (redis) => {
+        const keys = await redis.keys('*');
+        for (const key of keys) assert.match(key, /^test:calls:[\w-]{22}:[\w-]{22}$/);
+        return (await Promise.all(keys.map((key) => redis.zrange(key, '0', '-1')))).flat();
+      }),
+    replica: async (pace?: StoredCallsOptions['pace']): Promise<Replica> => {
+      const { log } = memoryLog();
+      const settings = {
+        host: '127.0.0.1',
+        port: server.port,
+        database: 0,
+        keyPrefix: 'test:',
+        connectTimeoutMs: 1_000,
+        commandTimeoutMs: 1_000,
+      };
+      const store = new RedisStore({ settings, log, metrics: createMetrics({ process: false }) });
+      const local = new CallsInProgress();
+      const calls = new StoredCalls({ store, local, ...(pace && { pace }) });
+      const close = (): void => {
+        calls.close();
+        store.close();
+      };
+      t.after(close);
+      await store.tried();
+      const enter = (key: string, most: number, failsClosed: boolean) =>
+        calls.enter('here', key, { most, failsClosed, by: {} });
+      return {
+        store,
+        local,
+        enter: (key, most = 2) => enter(key, most, false),
+        enterOrFail: (key) => enter(key, 2, true),
+        close,
+      };
+    },
+  };
+}
+
+const isUnavailable = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code === 'mcp_budget_unavailable';
+
+describe('budgets of replicas', { skip: withoutRedis }, () => {
+  test('replicas that begin calls at the same time get exactly the room of a budget', async (t) => {
+    const { replica, stored } = await stage(t);
+    const replicas = await Promise.all([replica(), replica(), replica()]);
+    const begun = await Promise.all(
+      replicas.flatMap(({ enter }) => Array.from({ length: 10 }, () => enter('alice', 7))),
+    );
+    const ends = begun.filter((end) => end !== undefined);
+    assert.equal(ends.length, 7);
+    const bob = await replicas[0].enter('bob');
+    assert.ok(bob !== undefined);
+    for (const end of [...ends, bob]) end();
+    await until('the store has forgotten all calls', async () => (await stored()).length === 0);
+    for (const { local } of replicas) assert.equal(local.size, 0);
+  });
+
+  test('a call that ends in one replica makes room in another, once', async (t) => {
+    const { replica, stored } = await stage(t);
+    const [one, two] = [await replica(), await replica()];
+    const [first, second] = [await one.enter('alice'), await one.enter('alice')];
+    assert.equal(await two.enter('alice'), undefined);
+    first?.();
+    first?.();
+    await until('the store knows', async () => (await stored()).length === 1);
+    assert.ok((await two.enter('alice')) !== undefined);
+    assert.equal(await two.enter('alice'), undefined);
+    second?.();
+  });
+
+  test('a call counts for as long as its replica lives, and not for longer', async (t) => {
+    const { replica } = await stage(t);
+    const lease = { leaseMs: 400, keepMs: 50 };
+    const [one, two] = [await replica(lease), await replica(lease)];
+    const since = performance.now();
+    for (let i = 0; i < 2; i++) assert.ok((await one.enter('alice')) !== undefined);
+    await until('three leases are over', async () => {
+      assert.equal(await two.enter('alice'), undefined);
+      return performance.now() - since > 3 * lease.leaseMs;
+    });
+    one.close();
+    await until(
+      'the calls of the dead replica make room',
+      async () => (await two.enter('alice')) !== undefined,
+    );
+  });
+
+  test('replicas count locally while the store is lost, and tell it of their calls when it is back, empty', async (t) => {
+    const { server, replica, stored } = await stage(t);
+    const [one, two] = [await replica(), await replica()];
+    const before = await one.enter('alice');
+    await server.kill();
+    await until('both know', () => one.store.connection + two.store.connection === 0);
+    const meanwhile = await one.enter('alice');
+    assert.ok(before !== undefined && meanwhile !== undefined);
+    assert.equal(await one.enter('alice'), undefined);
+    assert.ok((await two.enter('bob')) !== undefined);
+    await server.restart();
+    await until('both are back', () => one.store.connection > 0 && two.store.connection > 0);
+    // A call for anybody is the occasion.
+    (await one.enter('carol'))?.();
+    assert.equal(await two.enter('alice'), undefined);
+    before();
+    meanwhile();
+    await until('the store knows of the end', async () => (await stored()).length === 1);
+    assert.ok((await two.enter('alice')) !== undefined);
+  });
+
+  test('replicas count locally while the store is full', async (t) => {
+    const { server, replica } = await stage(t, ['--maxmemory-policy', 'noeviction']);
+    const { enter } = await replica();
+    assert.ok((await enter('alice')) !== undefined);
+    await server.as((redis) => redis.config('SET', 'maxmemory', '1'));
+    assert.ok((await enter('alice')) !== undefined);
+    assert.equal(await enter('alice'), undefined);
+  });
+
+  test('failClosed refuses calls while the store cannot count, and none of them counts afterwards', async (t) => {
+    const { server, replica } = await stage(t);
+    const { store, local, enterOrFail } = await replica();
+    (await enterOrFail('alice'))?.();
+    await server.kill();
+    await assert.rejects(enterOrFail('alice'), isUnavailable);
+    assert.equal(local.size, 0);
+    await server.restart();
+    await until('it is back', () => store.connection > 0);
+    for (let i = 0; i < 2; i++) assert.ok((await enterOrFail('alice')) !== undefined);
+    assert.equal(await enterOrFail('alice'), undefined);
+  });
+});
+
+test('a global budget without a store closes its route', () => {
+  const settings = { maxConcurrentCalls: 1 };
+  assert.throws(
+    () => prepared(mcpBudgets, [{ ...settings, scope: 'global' }], toolsWith([])),
+    /scope: global needs config\.store/,
+  );
+  assert.doesNotThrow(() => prepared(mcpBudgets, [{ ...settings, scope: 'local' }], toolsWith([])));
+});
