@@ -1,14 +1,14 @@
 /**
- * The load generator, a process of its own: opens the sessions, calls a while, says `{"ready":true}`, waits for a line on stdin, sends
- * requests on all sessions for some seconds, prints the result as one line of JSON, waits for a second line and
- * closes the sessions. Its orders are one JSON object in the environment variable `BENCH_LOAD`.
+ * The load generator, a process of its own: opens the sessions, calls a while, and says `{"ready":true}`. For each line
+ * with a number of seconds on stdin, it sends requests on all sessions for that time, and prints the result as one line
+ * of JSON. The line `end` has it close the sessions. Its orders are one JSON object in the environment variable
+ * `BENCH_LOAD`.
  */
 import { createInterface } from 'node:readline';
 import { HttpClient, StdioClient, type BenchClient, type Work } from './client.ts';
 
 export interface LoadOrders {
   readonly clients: number;
-  readonly seconds: number;
   readonly work: Work;
   /** An MCP endpoint, or a command that speaks stdio. */
   readonly target:
@@ -27,7 +27,7 @@ export interface LoadResult {
 const settlingSeconds = 2;
 
 const orders = JSON.parse(process.env['BENCH_LOAD'] ?? '') as LoadOrders;
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const lines = createInterface({ input: process.stdin });
 
 const clients = Array.from({ length: orders.clients }, (_, index): BenchClient => {
   const { target } = orders;
@@ -43,10 +43,10 @@ for (let index = 0; index < clients.length; index += 4) {
 await callFor(settlingSeconds);
 console.log(JSON.stringify({ ready: true }));
 
-await lines.next();
-console.log(JSON.stringify(await callFor(orders.seconds)));
-
-await lines.next();
+for await (const line of lines) {
+  if (line === 'end') break;
+  console.log(JSON.stringify(await callFor(Number(line))));
+}
 await Promise.all(clients.map((client) => client.close()));
 process.exit(0);
 

@@ -22,18 +22,28 @@ export interface McpSample {
   readonly residentMegabytes: number;
 }
 
+/** A load generator with open sessions. */
+export interface OpenLoad {
+  /**
+   * Sends requests for some seconds and reads CPU times right before and right after.
+   * @throws Error when an answer is wrong or a session breaks.
+   */
+  sample(seconds: number, onLoad?: () => void): Promise<McpSample>;
+  /** Closes the sessions. */
+  close(): Promise<void>;
+}
+
 /**
- * Opens sessions, sends requests for some seconds and reads CPU times right before and right after.
+ * Opens sessions with a gateway.
  *
  * @param running absent: the load generator starts the servers
  * @throws Error when an answer is wrong or a session breaks.
  */
-export async function measure(
+export async function openLoad(
   running: RunningGateway | undefined,
   orders: LoadOrders,
   core: number,
-  onLoad?: () => void,
-): Promise<McpSample> {
+): Promise<OpenLoad> {
   const load = spawn('taskset', ['-c', `${core}`, process.execPath, loadProgram], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, BENCH_LOAD: JSON.stringify(orders) },
@@ -45,33 +55,35 @@ export async function measure(
     if (done === true) throw new Error('the load generator ended early');
     return JSON.parse(value) as unknown;
   };
-  try {
-    await read();
-    const root = running?.program.pid ?? load.pid ?? 0;
-    const besides = (): ProcessRecord[] => (running?.beside ?? []).flatMap(({ pid }) => processTree(pid));
-    const before = processTree(root);
-    const besideBefore = besides();
-    onLoad?.();
-    load.stdin.write('go\n');
-    const result = (await read()) as LoadResult;
-    const after = processTree(root);
-    const besideAfter = besides();
-    load.stdin.write('end\n');
-    await exited;
+  const root = running?.program.pid ?? load.pid ?? 0;
+  const besides = (): ProcessRecord[] => (running?.beside ?? []).flatMap(({ pid }) => processTree(pid));
+  await read();
+  return {
+    async sample(seconds, onLoad) {
+      const before = processTree(root);
+      const besideBefore = besides();
+      onLoad?.();
+      load.stdin.write(`${seconds}\n`);
+      const result = (await read()) as LoadResult;
+      const after = processTree(root);
+      const besideAfter = besides();
 
-    // The whole command line: a gateway has the server's among its own arguments.
-    const isServer = ({ command }: ProcessRecord) => command.trim() === `${process.execPath} ${echoServer}`;
-    const own = after.filter((record) => !isServer(record));
-    return {
-      callsPerSecond: result.calls / result.seconds,
-      gatewayCpuPerCall: running === undefined ? Number.NaN : cpuBetween(before, own) / result.calls,
-      serverCpuPerCall:
-        (cpuBetween(before, after.filter(isServer)) + cpuBetween(besideBefore, besideAfter)) / result.calls,
-      p50: result.p50,
-      p99: result.p99,
-      residentMegabytes: running === undefined ? Number.NaN : residentMegabytes(own),
-    };
-  } finally {
-    load.kill();
-  }
+      // The whole command line: a gateway has the server's among its own arguments.
+      const isServer = ({ command }: ProcessRecord) => command.trim() === `${process.execPath} ${echoServer}`;
+      const own = after.filter((record) => !isServer(record));
+      return {
+        callsPerSecond: result.calls / result.seconds,
+        gatewayCpuPerCall: running === undefined ? Number.NaN : cpuBetween(before, own) / result.calls,
+        serverCpuPerCall:
+          (cpuBetween(before, after.filter(isServer)) + cpuBetween(besideBefore, besideAfter)) / result.calls,
+        p50: result.p50,
+        p99: result.p99,
+        residentMegabytes: running === undefined ? Number.NaN : residentMegabytes(own),
+      };
+    },
+    async close() {
+      load.stdin.write('end\n');
+      await exited;
+    },
+  };
 }

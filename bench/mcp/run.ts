@@ -4,7 +4,7 @@ import { has } from '../tools.ts';
 import { candidates, type McpCandidate } from './candidates.ts';
 import { serverCommand, type McpSetting, type RunningGateway } from './gateways.ts';
 import type { LoadOrders } from './load.ts';
-import { measure, type McpSample } from './measure.ts';
+import { openLoad, type McpSample, type OpenLoad } from './measure.ts';
 
 export interface McpCell {
   readonly candidate: McpCandidate;
@@ -25,18 +25,18 @@ export async function benchMcp(
   stack.defer(() => issuer.close());
   const setting = { directory, issuer, token: await benchToken(issuer), gatewayCore: cores[0] };
 
-  const cells: { candidate: McpCandidate; sample: Sampler; samples: McpSample[] }[] = [];
+  const cells: { candidate: McpCandidate; open: Opener; samples: McpSample[] }[] = [];
   for (const candidate of candidates) {
     if (args.proxies?.includes(candidate.name) === false) continue;
     if (candidate.needs !== undefined && !has(candidate.needs)) continue;
     const apart = candidate.apart === true ? cores[1] : cores[0];
-    const sample = await startCandidate(candidate, { ...setting, serverCore: apart }, cores[1], stack);
-    cells.push({ candidate, sample, samples: [] });
-    if (candidate.start !== undefined) await sample(warmSeconds);
+    const open = await startCandidate(candidate, { ...setting, serverCore: apart }, cores[1], stack);
+    cells.push({ candidate, open, samples: [] });
+    if (candidate.start !== undefined) await sampleOnce(open, warmSeconds);
   }
   for (let round = 1; round <= args.rounds; round++) {
-    for (const { candidate, sample, samples } of cells) {
-      const taken = await sample(args.seconds);
+    for (const { candidate, open, samples } of cells) {
+      const taken = await sampleOnce(open, args.seconds);
       samples.push(taken);
       console.log(
         `mcp ${round}/${args.rounds} ${candidate.name.padEnd(28)}` +
@@ -53,8 +53,18 @@ export async function benchMcp(
 export const benchToken = (issuer: McpSetting['issuer']): Promise<string> =>
   issuer.token({ aud: 'api://bench', groups: ['benchers', 'staff', 'europe'] });
 
-/** Loads a gateway for so many seconds. @param onLoad runs when all sessions are open */
-export type Sampler = (seconds: number, onLoad?: () => void) => Promise<McpSample>;
+/** Opens sessions with a gateway. */
+export type Opener = () => Promise<OpenLoad>;
+
+/** Loads a gateway with sessions of its own for so many seconds. @param onLoad runs when all sessions are open */
+export async function sampleOnce(open: Opener, seconds: number, onLoad?: () => void): Promise<McpSample> {
+  const load = await open();
+  try {
+    return await load.sample(seconds, onLoad);
+  } finally {
+    await load.close();
+  }
+}
 
 /** Starts the gateway of a row. @param stack stops it, and what stands beside it */
 export async function startCandidate(
@@ -63,13 +73,12 @@ export async function startCandidate(
   loadCore: number,
   stack: AsyncDisposableStack,
   onStart?: (running: RunningGateway) => void,
-): Promise<Sampler> {
+): Promise<Opener> {
   const running = await start?.(setting);
   for (const program of running === undefined ? [] : [running.program, ...running.beside])
     stack.defer(() => program.stop());
   if (running !== undefined) onStart?.(running);
   const target: LoadOrders['target'] =
     running === undefined ? { command: serverCommand(setting) } : { url: running.url, token: running.token };
-  return (seconds, onLoad) =>
-    measure(running, { clients: sessions, seconds, work, target }, loadCore, onLoad);
+  return () => openLoad(running, { clients: sessions, work, target }, loadCore);
 }

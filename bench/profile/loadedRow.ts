@@ -13,9 +13,9 @@ export interface LoadedRow {
   close(): Promise<void>;
 }
 
-export type StartRow = (
+export type StartRow<Row extends LoadedRow = LoadedRow> = (
   name: string,
   directory: string,
   cores: readonly [number, number],
   nodeOptions: readonly string[],
-) => Promise<LoadedRow>;
+) => Promise<Row>;

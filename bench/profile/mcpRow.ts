@@ -1,8 +1,9 @@
 import { startIssuer } from '../../test/support/issuer.ts';
 import { candidates, type McpCandidate } from '../mcp/candidates.ts';
 import type { RunningGateway } from '../mcp/gateways.ts';
-import { benchToken, startCandidate } from '../mcp/run.ts';
-import type { StartRow } from './loadedRow.ts';
+import type { OpenLoad } from '../mcp/measure.ts';
+import { benchToken, sampleOnce, startCandidate } from '../mcp/run.ts';
+import type { LoadedRow, StartRow } from './loadedRow.ts';
 
 const known = new Map<string, McpCandidate>(
   candidates
@@ -12,7 +13,17 @@ const known = new Map<string, McpCandidate>(
 
 export const mcpRows: readonly string[] = [...known.keys()];
 
-export const startMcpRow: StartRow = async (name, directory, [gatewayCore, loadCore], nodeOptions) => {
+export interface LoadedMcpRow extends LoadedRow {
+  /** Opens sessions for samples that follow each other closely. */
+  open(): Promise<OpenLoad>;
+}
+
+export const startMcpRow: StartRow<LoadedMcpRow> = async (
+  name,
+  directory,
+  [gatewayCore, loadCore],
+  nodeOptions,
+) => {
   const candidate = known.get(name)!;
   const stack = new AsyncDisposableStack();
   const issuer = await startIssuer();
@@ -20,7 +31,7 @@ export const startMcpRow: StartRow = async (name, directory, [gatewayCore, loadC
   let running: RunningGateway | undefined;
   const serverCore = candidate.apart === true ? loadCore : gatewayCore;
   const token = await benchToken(issuer);
-  const sample = await startCandidate(
+  const open = await startCandidate(
     candidate,
     { directory, issuer, token, gatewayCore, serverCore, nodeOptions },
     loadCore,
@@ -31,7 +42,8 @@ export const startMcpRow: StartRow = async (name, directory, [gatewayCore, loadC
   return {
     title: candidate.title,
     pid: program.pid,
-    load: async (seconds, onLoad) => (await sample(seconds, onLoad)).gatewayCpuPerCall,
+    open,
+    load: async (seconds, onLoad) => (await sampleOnce(open, seconds, onLoad)).gatewayCpuPerCall,
     stop: () => program.stop(),
     close: () => stack.disposeAsync(),
   };

@@ -99,7 +99,6 @@ export function startLoads(setting: Setting, gateway: SoakGateway): Loads {
 async function callTools({ token, cores }: Setting, { mcpPort }: SoakGateway): Promise<number | undefined> {
   const orders: LoadOrders = {
     clients: 8,
-    seconds: 5,
     work: { method: 'tools/call', tool: 'echo', era: 'legacy' },
     target: { url: `http://127.0.0.1:${mcpPort}/mcp`, token },
   };
@@ -107,7 +106,7 @@ async function callTools({ token, cores }: Setting, { mcpPort }: SoakGateway): P
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, BENCH_LOAD: JSON.stringify(orders) },
   });
-  child.stdin.write('go\nend\n');
+  child.stdin.write('5\nend\n');
   let output = '';
   for await (const chunk of child.stdout.setEncoding('utf8') as AsyncIterable<string>) output += chunk;
   const result = output.trim().split('\n').at(-1) ?? '';
