@@ -37,6 +37,7 @@ import { ExpressionErrors } from './stats/expressionErrors.ts';
 import { RawStats } from './stats/rawStats.ts';
 import { RouteStats, type WireStats } from './stats/stats.ts';
 import { StatsByRoute } from './stats/tcpStats.ts';
+import { inlineMore } from './load/inlining.ts';
 import { keepObjectsYoung } from './load/youngObjects.ts';
 import { UnreadResponses, type UnreadStream } from './load/unreadResponses.ts';
 import { acceptsConnections, UdpPlane } from './ports/udpPlane.ts';
@@ -173,6 +174,7 @@ export class DataPlane {
 
   constructor(options: DataPlaneOptions) {
     keepObjectsYoung();
+    inlineMore();
     this.options = options;
     this.expressionErrors = new ExpressionErrors(options.log, options.metrics);
     const { tracing, logExport } = options;
