@@ -1,4 +1,4 @@
-import { script } from '../../store/index.ts';
+import { script, storeTime } from '../../store/index.ts';
 
 /**
  * The events of one session in the store:
@@ -41,8 +41,7 @@ export const writeEventsScript = script(
 end
 for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 redis.call('SET', KEYS[5], '1', 'PX', ARGV[7])
-local time = redis.call('TIME')
-redis.call('ZADD', KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000), ARGV[8])
+${storeTime}redis.call('ZADD', KEYS[4], now, ARGV[8])
 redis.call('PEXPIRE', KEYS[4], ARGV[1])
 if redis.call('ZCARD', KEYS[4]) > tonumber(ARGV[5]) then
   local gone = redis.call('ZPOPMIN', KEYS[4])[1]

@@ -1,4 +1,4 @@
-import { script } from '../../store/index.ts';
+import { script, storeTime } from '../../store/index.ts';
 
 /**
  * Takes a token of every bucket, or of none where one is empty: `Bucket` in Lua, by the clock of the store, which is
@@ -9,9 +9,7 @@ import { script } from '../../store/index.ts';
  */
 export const drawScript = script(
   'rateLimits',
-  `local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local allowed, buckets = 1, {}
+  `${storeTime}local allowed, buckets = 1, {}
 for i, key in ipairs(KEYS) do
   local most, fill, interval = tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
   local kept = redis.call('HMGET', key, 'tokens', 'filledAt')

@@ -1,13 +1,9 @@
-import { hash } from 'node:crypto';
 import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
-import type { Reply, Store } from '../../store/index.ts';
+import { keyDigest, type Reply, type Store } from '../../store/index.ts';
 import type { Draws, RateLimitState, TokenLimit, TokenStore } from '../policy.ts';
 import { drawScript } from './drawScript.ts';
 import { nameOf } from './localTokens.ts';
-
-/** Names of buckets are digests: they show no client, and their length is bounded. */
-const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22);
 
 /** Keeps the buckets in the store that replicas share. While it cannot count, this gateway counts by itself. */
 export class StoredTokens implements TokenStore {
@@ -23,7 +19,7 @@ export class StoredTokens implements TokenStore {
   open(place: string, limits: readonly TokenLimit[]): Draws {
     const { store } = this;
     const local = this.local.open(place, limits);
-    const names = limits.map((limit, index) => digest(`${place}\n${index}\n${nameOf(limit)}`));
+    const names = limits.map((limit, index) => keyDigest(`${place}\n${index}\n${nameOf(limit)}`));
     const sizes = limits.flatMap(({ maxTokens, tokensPerFill, fillInterval }) => [
       maxTokens,
       tokensPerFill,
@@ -32,7 +28,7 @@ export class StoredTokens implements TokenStore {
     const closes = limits.some(({ failureMode }) => failureMode === 'failClosed');
     return {
       async draw(keys) {
-        const buckets = names.map((name, index) => `rate:${name}:${digest(keys[index] ?? '')}`);
+        const buckets = names.map((name, index) => `rate:${name}:${keyDigest(keys[index] ?? '')}`);
         try {
           return stateOf(await store.run(drawScript, buckets, sizes));
         } catch (error) {

@@ -1,13 +1,10 @@
 /**
- * The calls in progress under one key, in Lua: a sorted set of the ids of calls, by the time when each is forgotten. The
- * time is that of the store, which is the same for all replicas. KEYS: the set.
+ * The calls in progress under one key, in Lua: a sorted set of the ids of calls, by the time when each is forgotten.
+ * KEYS: the set.
  */
 
-import { script } from '../../store/index.ts';
+import { script, storeTime } from '../../store/index.ts';
 
-const now = `local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-`;
 const put = (id: string): string =>
   `redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[1]), ${id})`;
 const expire = `redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
@@ -18,7 +15,7 @@ const expire = `redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
  */
 export const enterScript = script(
   'budgets',
-  `${now}redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
+  `${storeTime}redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
 ${put('ARGV[3]')}
 ${expire}
@@ -28,7 +25,7 @@ return 1`,
 /** Keeps calls that go on, and adds those that the store does not know. ARGV: the time, then the ids. */
 export const keepScript = script(
   'budgets',
-  `${now}for i = 2, #ARGV do
+  `${storeTime}for i = 2, #ARGV do
   ${put('ARGV[i]')}
 end
 ${expire}

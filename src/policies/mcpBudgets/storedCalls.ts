@@ -1,7 +1,7 @@
-import { hash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
-import type { Store } from '../../store/index.ts';
+import { keyDigest, type Store } from '../../store/index.ts';
 import {
   retryAfter,
   type CallCounter,
@@ -25,9 +25,6 @@ export interface StoredCallsOptions {
   /** Tests hurry. */
   readonly pace?: { readonly leaseMs: number; readonly keepMs: number };
 }
-
-/** Names of budgets and keys are digests: they show no caller, and their length is bounded. */
-const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22);
 
 /**
  * Counts the calls in progress of all replicas in the store that they share. Each call has a lease, which its gateway
@@ -57,7 +54,7 @@ export class StoredCalls implements CallCounter {
   async enter(budget: string, key: string, limit: CallLimit): Promise<CallEnd | undefined> {
     const leaveLocal = this.local.enter(budget, key, limit);
     if (leaveLocal === undefined) return undefined;
-    const name = `calls:${digest(budget)}:${digest(key)}`;
+    const name = `calls:${keyDigest(budget)}:${keyDigest(key)}`;
     const id = `${this.process}.${++this.calls}`;
     // The store may have forgotten the calls of before: it was restarted, or away for longer than a lease.
     if (this.store.connection !== this.connection) this.keep();
