@@ -57,6 +57,8 @@ export async function openLoad(
   };
   const root = running?.program.pid ?? load.pid ?? 0;
   const besides = (): ProcessRecord[] => (running?.beside ?? []).flatMap(({ pid }) => processTree(pid));
+  // One that ended early takes no lines; `read` tells of it.
+  load.stdin.on('error', () => undefined);
   await read();
   return {
     async sample(seconds, onLoad) {
