@@ -3,10 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { memoryLog } from '../auth/log.testing.ts';
-import { RedisStore } from '../store/index.ts';
 import { RedisServer, withoutRedis } from '../store/redisServer.testing.ts';
-import { createMetrics } from '../telemetry/index.ts';
+import { connectedStore } from '../store/testStore.testing.ts';
 import { PinFolder, StoredPins, type PinnedItem } from '../pins/index.ts';
 import type { Terminal } from './command.ts';
 import { main } from './index.ts';
@@ -123,18 +121,7 @@ test(
   async (t) => {
     const server = await RedisServer.start();
     t.after(() => server.close());
-    const { log } = memoryLog();
-    const settings = {
-      host: '127.0.0.1',
-      port: server.port,
-      database: 0,
-      keyPrefix: 'cli:',
-      connectTimeoutMs: 1_000,
-      commandTimeoutMs: 1_000,
-    };
-    const store = new RedisStore({ settings, log, metrics: createMetrics({ process: false }) });
-    t.after(() => store.close());
-    await store.tried();
+    const { store } = await connectedStore(t, server, { keyPrefix: 'cli:' });
     const pins = new StoredPins(store);
     for (const text of ['{"description":"a"}', '{"description":"b"}']) await pins.check(tool, text);
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-pins-'));

@@ -1,10 +1,8 @@
 /** Pins in a real `redis-server`, as replicas share them. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { memoryLog } from '../auth/log.testing.ts';
-import { RedisStore } from '../store/index.ts';
 import { RedisServer, withoutRedis } from '../store/redisServer.testing.ts';
-import { createMetrics } from '../telemetry/index.ts';
+import { connectedStore } from '../store/testStore.testing.ts';
 import { until } from '../until.testing.ts';
 import { StoredPins, type ChangedItem, type PinnedItem } from './index.ts';
 
@@ -17,18 +15,7 @@ async function stage(t: TestContext) {
     server,
     /** Another process. @param now its clock */
     replica: async (now?: () => number) => {
-      const settings = {
-        host: '127.0.0.1',
-        port: server.port,
-        database: 0,
-        keyPrefix: 'test:',
-        connectTimeoutMs: 1_000,
-        commandTimeoutMs: 1_000,
-      };
-      const { log } = memoryLog();
-      const store = new RedisStore({ settings, log, metrics: createMetrics({ process: false }) });
-      t.after(() => store.close());
-      await store.tried();
+      const { store } = await connectedStore(t, server);
       return { store, pins: new StoredPins(store, now) };
     },
   };

@@ -5,34 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { RedisServer, withoutRedis } from './redisServer.testing.ts';
-import { memoryLog } from '../auth/log.testing.ts';
+import { storeAt } from './testStore.testing.ts';
 import type { StoreSettings } from '../model/index.ts';
 import { certificate } from '../proxy/certificates.testing.ts';
-import { createMetrics } from '../telemetry/index.ts';
 import { until } from '../until.testing.ts';
-import { RedisStore, script, StoreError, type Store } from './index.ts';
+import { script, StoreError, type Store } from './index.ts';
 
 const put = script('pins', `redis.call('SET', KEYS[1], ARGV[1]); return redis.call('GET', KEYS[1])`);
 
 const answerMs = 200;
 
-function storeAt(t: TestContext, port: number, settings: Partial<StoreSettings> = {}) {
-  const { log, lines } = memoryLog();
-  const metrics = createMetrics({ process: false });
-  const store = new RedisStore({
-    settings: {
-      host: '127.0.0.1',
-      port,
-      database: 0,
-      keyPrefix: 'test:',
-      connectTimeoutMs: 1_000,
-      commandTimeoutMs: answerMs,
-      ...settings,
-    },
-    log,
-    metrics,
-  });
-  t.after(() => store.close());
+function hurriedStore(t: TestContext, port: number, settings: Partial<StoreSettings> = {}) {
+  const { store, metrics, lines } = storeAt(t, port, { commandTimeoutMs: answerMs, ...settings });
   return {
     store,
     metrics,
@@ -71,7 +55,7 @@ async function failure(store: Store): Promise<{ readonly reason: string; readonl
 describe('the store on a server of Redis', { skip: withoutRedis }, () => {
   test('scripts run on keys with the prefix, and are counted', async (t) => {
     const server = await serverOf(t);
-    const { store, metrics } = storeAt(t, server.port, { database: 3 });
+    const { store, metrics } = hurriedStore(t, server.port, { database: 3 });
     await store.tried();
     assert.equal(await store.run(put, ['a'], ['one']), 'one');
     assert.equal(await store.run(put, ['a'], ['two']), 'two');
@@ -84,7 +68,7 @@ describe('the store on a server of Redis', { skip: withoutRedis }, () => {
   test('a server that is down at the start fails every script at once, and is used when it comes up', async (t) => {
     const server = await RedisServer.prepare();
     t.after(() => server.close());
-    const { store, reasons } = storeAt(t, server.port);
+    const { store, reasons } = hurriedStore(t, server.port);
     await store.tried();
     const { reason, ms } = await failure(store);
     assert.equal(reason, 'not connected to the store');
@@ -97,7 +81,7 @@ describe('the store on a server of Redis', { skip: withoutRedis }, () => {
 
   test('a server that was killed and came back empty gets the scripts again, on a new connection', async (t) => {
     const server = await serverOf(t);
-    const { store, reasons } = storeAt(t, server.port);
+    const { store, reasons } = hurriedStore(t, server.port);
     await store.tried();
     assert.equal(await store.run(put, ['a'], ['x']), 'x');
     assert.equal(store.connection, 1);
@@ -113,7 +97,7 @@ describe('the store on a server of Redis', { skip: withoutRedis }, () => {
 
   test('a server that does not answer costs one time-out, and the scripts after it none', async (t) => {
     const server = await serverOf(t);
-    const { store, metrics } = storeAt(t, server.port);
+    const { store, metrics } = hurriedStore(t, server.port);
     await store.tried();
     server.stall();
     t.after(() => server.goOn());
@@ -130,7 +114,7 @@ describe('the store on a server of Redis', { skip: withoutRedis }, () => {
 
   test('a full server refuses a script that writes, and stays connected', async (t) => {
     const server = await serverOf(t, ['--maxmemory-policy', 'noeviction']);
-    const { store } = storeAt(t, server.port);
+    const { store } = hurriedStore(t, server.port);
     await store.tried();
     await store.run(put, ['a'], ['x']);
     await server.as((redis) => redis.config('SET', 'maxmemory', '1'));
@@ -142,7 +126,7 @@ describe('the store on a server of Redis', { skip: withoutRedis }, () => {
 
   test('a server that became a replica is left for a new connection', async (t) => {
     const server = await serverOf(t);
-    const { store, reasons } = storeAt(t, server.port);
+    const { store, reasons } = hurriedStore(t, server.port);
     await store.tried();
     await server.as((redis) => redis.replicaof('127.0.0.1', 1));
     assert.match((await failure(store)).reason, /READONLY/);
@@ -168,7 +152,7 @@ describe('the store on a server of Redis', { skip: withoutRedis }, () => {
       '+@all',
       '-@dangerous',
     ]);
-    const { store, reasons } = storeAt(t, server.port, {
+    const { store, reasons } = hurriedStore(t, server.port, {
       username: { kind: 'file', file: user },
       password: { kind: 'file', file: password },
     });
@@ -214,11 +198,11 @@ describe('the store on a server of Redis', { skip: withoutRedis }, () => {
     );
     const tls = { hostname: 'redis.example.com', root: file('ca') };
     const client = { cert: file('client.crt'), key: file('client.key') };
-    const { store } = storeAt(t, server.port, { tls: { ...tls, client } });
+    const { store } = hurriedStore(t, server.port, { tls: { ...tls, client } });
     await store.tried();
     assert.equal(await store.run(put, ['a'], ['x']), 'x');
     for (const wrong of [tls, { client }, { ...tls, client, hostname: 'other.example.com' }]) {
-      const other = storeAt(t, server.port, { tls: wrong });
+      const other = hurriedStore(t, server.port, { tls: wrong });
       await other.store.tried();
       assert.equal(other.store.connection, 0);
       assert.match(other.reasons().join(), /certificate|altnames|closed|socket/i);

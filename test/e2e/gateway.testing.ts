@@ -51,6 +51,8 @@ export interface GatewayProcess extends AsyncDisposable {
   log(): string;
   /** Its standard output so far: its access log. */
   accessLog(): string;
+  /** The first line of its access log with the text, which may come later than the answer. */
+  lineWith(text: string): Promise<string>;
   /** Resolves when its log has what matches; the log may come later than an answer. */
   logged(pattern: RegExp): Promise<void>;
   /** Replaces the configuration file the way editors do: a new file is renamed over the old one. */
@@ -203,6 +205,15 @@ class Running implements GatewayProcess {
 
   accessLog(): string {
     return this.written.out;
+  }
+
+  lineWith(text: string): Promise<string> {
+    return until(`a line of the access log with ${text}`, () =>
+      this.written.out
+        .split('\n')
+        .slice(0, -1)
+        .find((line) => line.includes(text)),
+    );
   }
 
   async logged(pattern: RegExp): Promise<void> {

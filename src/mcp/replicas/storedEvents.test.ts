@@ -2,31 +2,15 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
-import { memoryLog } from '../../auth/log.testing.ts';
-import { RedisStore } from '../../store/index.ts';
 import { RedisServer, withoutRedis } from '../../store/redisServer.testing.ts';
-import { createMetrics } from '../../telemetry/index.ts';
+import { connectedStore } from '../../store/testStore.testing.ts';
 import { until } from '../../until.testing.ts';
 import { StoredEvents, type SessionEvents } from './storedEvents.ts';
 
 async function stage(t: TestContext) {
   const server = await RedisServer.start();
   t.after(() => server.close());
-  const { log } = memoryLog();
-  const store = new RedisStore({
-    settings: {
-      host: '127.0.0.1',
-      port: server.port,
-      database: 0,
-      keyPrefix: 'test:',
-      connectTimeoutMs: 1_000,
-      commandTimeoutMs: 1_000,
-    },
-    log,
-    metrics: createMetrics({ process: false }),
-  });
-  t.after(() => store.close());
-  await store.tried();
+  const { store, log } = await connectedStore(t, server);
   const counts = { written: 0, lost: 0 };
   const all = (owner: string): StoredEvents => {
     const made = new StoredEvents({

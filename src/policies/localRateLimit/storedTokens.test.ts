@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { RedisServer, withoutRedis } from '../../store/redisServer.testing.ts';
-import { memoryLog } from '../../auth/log.testing.ts';
+import { connectedStore } from '../../store/testStore.testing.ts';
 import { GatewayError } from '../../errors.ts';
-import { RedisStore } from '../../store/index.ts';
-import { createMetrics } from '../../telemetry/index.ts';
 import { until } from '../../until.testing.ts';
 import type { Draws, RateLimitState, TokenLimit } from '../policy.ts';
 import { prepared, toolsWith } from '../tools.testing.ts';
@@ -21,18 +19,7 @@ async function stage(t: TestContext, args?: readonly string[]) {
   return {
     server,
     replica: async () => {
-      const { log } = memoryLog();
-      const settings = {
-        host: '127.0.0.1',
-        port: server.port,
-        database: 0,
-        keyPrefix: 'test:',
-        connectTimeoutMs: 1_000,
-        commandTimeoutMs: 1_000,
-      };
-      const store = new RedisStore({ settings, log, metrics: createMetrics({ process: false }) });
-      t.after(() => store.close());
-      await store.tried();
+      const { store } = await connectedStore(t, server);
       return { store, tokens: new StoredTokens(store, new LocalTokens(Date.now)) };
     },
   };

@@ -1,11 +1,10 @@
 /** Budgets that replicas count together, in a real `redis-server`. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { memoryLog } from '../../auth/log.testing.ts';
 import { GatewayError } from '../../errors.ts';
-import { RedisStore } from '../../store/index.ts';
+import type { RedisStore } from '../../store/index.ts';
 import { RedisServer, withoutRedis } from '../../store/redisServer.testing.ts';
-import { createMetrics } from '../../telemetry/index.ts';
+import { connectedStore } from '../../store/testStore.testing.ts';
 import { until } from '../../until.testing.ts';
 import { prepared, toolsWith } from '../tools.testing.ts';
 import { CallsInProgress, type CallEnd } from './callsInProgress.ts';
@@ -34,16 +33,7 @@ async function stage(t: TestContext, args?: readonly string[]) {
         return (await Promise.all(keys.map((key) => redis.zrange(key, '0', '-1')))).flat();
       }),
     replica: async (pace?: StoredCallsOptions['pace']): Promise<Replica> => {
-      const { log } = memoryLog();
-      const settings = {
-        host: '127.0.0.1',
-        port: server.port,
-        database: 0,
-        keyPrefix: 'test:',
-        connectTimeoutMs: 1_000,
-        commandTimeoutMs: 1_000,
-      };
-      const store = new RedisStore({ settings, log, metrics: createMetrics({ process: false }) });
+      const { store } = await connectedStore(t, server);
       const local = new CallsInProgress();
       const calls = new StoredCalls({ store, local, ...(pace && { pace }) });
       const close = (): void => {
@@ -51,7 +41,6 @@ async function stage(t: TestContext, args?: readonly string[]) {
         store.close();
       };
       t.after(close);
-      await store.tried();
       const enter = (key: string, most: number, failsClosed: boolean) =>
         calls.enter('here', key, { most, failsClosed, by: {} });
       return {
