@@ -9,11 +9,14 @@ import { spread, type Spread } from '../../bench/statistics.ts';
 
 /** Rows of the benchmark that differ in nothing but the stream. */
 const rows = { off: 'mcp/portcullis-http', on: 'mcp/portcullis-http-audited' } as const;
-/** Gateways of one row differ by more than the stream costs, because each compiles its code in its own way. */
-const gatewaysOfRow = 3;
-const rounds = 100;
+/**
+ * Pairs of gateways, one after the other: gateways of one row differ by more than the stream costs, because each compiles
+ * its code in its own way. Many gateways at a time would push each other out of the processor's caches.
+ */
+const pairs = 6;
+const roundsOfPair = 25;
 /** Short ones: others on the machine change what a call costs within seconds, for both alike. */
-const sampleSeconds = 0.25;
+const sampleSeconds = 0.4;
 
 /** Microseconds of CPU time that a gateway uses for a call at full load. */
 export interface StreamCost {
@@ -23,8 +26,23 @@ export interface StreamCost {
   readonly more: Spread;
 }
 
-/** Measures a call with and without a stream with a chain, in several gateways of each kind, which take turns. */
+interface Costs {
+  readonly off: number;
+  readonly on: number;
+}
+
+/** Measures a call with and without a stream with a chain, in pairs of gateways that take turns. */
 export async function streamCost(): Promise<StreamCost> {
+  const costs: Costs[] = [];
+  for (let pair = 0; pair < pairs; pair++) costs.push(...(await costsOfPair()));
+  return {
+    off: spread(costs.map(({ off }) => off)),
+    on: spread(costs.map(({ on }) => on)),
+    more: spread(costs.map(({ off, on }) => on - off)),
+  };
+}
+
+async function costsOfPair(): Promise<Costs[]> {
   await using stack = new AsyncDisposableStack();
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-audit-cost-'));
   stack.defer(() => rmSync(directory, { recursive: true }));
@@ -39,20 +57,14 @@ export async function streamCost(): Promise<StreamCost> {
   };
   const costOf = async (load: OpenLoad): Promise<number> =>
     (await load.sample(sampleSeconds)).gatewayCpuPerCall;
-  const pairs: Record<keyof typeof rows, OpenLoad>[] = [];
-  while (pairs.length < gatewaysOfRow)
-    pairs.push({ off: await startOne(rows.off), on: await startOne(rows.on) });
-  const costs: Record<keyof typeof rows, number>[] = [];
-  for (let round = 0; round < rounds; round++)
-    for (const { off, on } of pairs) {
-      // Each goes first as often as the other.
-      const first = round % 2 === 0 ? await costOf(on) : undefined;
-      const without = await costOf(off);
-      costs.push({ off: without, on: first ?? (await costOf(on)) });
-    }
-  return {
-    off: spread(costs.map(({ off }) => off)),
-    on: spread(costs.map(({ on }) => on)),
-    more: spread(costs.map(({ off, on }) => on - off)),
-  };
+  const off = await startOne(rows.off);
+  const on = await startOne(rows.on);
+  const costs: Costs[] = [];
+  for (let round = 0; round < roundsOfPair; round++) {
+    // Each goes first as often as the other.
+    const first = round % 2 === 0 ? await costOf(on) : undefined;
+    const without = await costOf(off);
+    costs.push({ off: without, on: first ?? (await costOf(on)) });
+  }
+  return costs;
 }
