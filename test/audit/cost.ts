@@ -18,7 +18,7 @@ const roundsOfPair = 25;
 /** Short ones: others on the machine change what a call costs within seconds, for both alike. */
 const sampleSeconds = 0.4;
 
-/** Microseconds of CPU time that a gateway uses for a call at full load. */
+/** Microseconds of CPU time that a gateway uses for a call. */
 export interface StreamCost {
   readonly off: Spread;
   readonly on: Spread;
@@ -26,20 +26,35 @@ export interface StreamCost {
   readonly more: Spread;
 }
 
-interface Costs {
+/** Microseconds of CPU time of a call in two gateways. */
+export interface Costs {
   readonly off: number;
   readonly on: number;
 }
 
-/** Measures a call with and without a stream with a chain, in pairs of gateways that take turns. */
+/** Measures a call at full load with and without a stream with a chain, in pairs of gateways that take turns. */
 export async function streamCost(): Promise<StreamCost> {
   const costs: Costs[] = [];
   for (let pair = 0; pair < pairs; pair++) costs.push(...(await costsOfPair()));
-  return {
-    off: spread(costs.map(({ off }) => off)),
-    on: spread(costs.map(({ on }) => on)),
-    more: spread(costs.map(({ off, on }) => on - off)),
-  };
+  return costOfStream(costs);
+}
+
+export const costOfStream = (costs: readonly Costs[]): StreamCost => ({
+  off: spread(costs.map(({ off }) => off)),
+  on: spread(costs.map(({ on }) => on)),
+  more: spread(costs.map(({ off, on }) => on - off)),
+});
+
+/** Measures two gateways right after each other; each of them is the first one as often as the other. */
+export async function inTurns<T>(
+  round: number,
+  off: T,
+  on: T,
+  costOf: (one: T) => Promise<number>,
+): Promise<Costs> {
+  const first = round % 2 === 0 ? await costOf(on) : undefined;
+  const without = await costOf(off);
+  return { off: without, on: first ?? (await costOf(on)) };
 }
 
 async function costsOfPair(): Promise<Costs[]> {
@@ -55,16 +70,11 @@ async function costsOfPair(): Promise<Costs[]> {
     await load.sample(warmSeconds);
     return load;
   };
-  const costOf = async (load: OpenLoad): Promise<number> =>
-    (await load.sample(sampleSeconds)).gatewayCpuPerCall;
   const off = await startOne(rows.off);
   const on = await startOne(rows.on);
+  const costOf = async (load: OpenLoad): Promise<number> =>
+    (await load.sample(sampleSeconds)).gatewayCpuPerCall;
   const costs: Costs[] = [];
-  for (let round = 0; round < roundsOfPair; round++) {
-    // Each goes first as often as the other.
-    const first = round % 2 === 0 ? await costOf(on) : undefined;
-    const without = await costOf(off);
-    costs.push({ off: without, on: first ?? (await costOf(on)) });
-  }
+  for (let round = 0; round < roundsOfPair; round++) costs.push(await inTurns(round, off, on, costOf));
   return costs;
 }

@@ -1,8 +1,9 @@
 /**
  * `npm run audit:load [-- --rate 2000 --seconds 60 --required --skip-cost --skip-kill]`: calls at a fixed rate through two workers
  * with an audit chain, and `kill -9` of a worker in the middle. Afterwards the chain must have one known gap and nothing
- * else, and each answered call without a line must belong to that gap. Then it measures the CPU time of a call at full
- * load with and without the stream. It fails where calls of the rate were not answered, or the stream costs more than 10 µs.
+ * else, and each answered call without a line must belong to that gap. Then it measures the CPU time of a call with and
+ * without the stream, at full load and at the rate. It fails where calls of the rate were not answered, or the stream costs
+ * more than 10 µs for a call.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,13 +15,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { HttpConnection, type HttpAnswer } from '../../bench/mcp/httpConnection.ts';
+import { cpuBetween, processTree } from '../../bench/processes.ts';
 import type { Spread } from '../../bench/statistics.ts';
 import { verifyFiles } from '../../src/audit/index.ts';
 import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { revision } from '../e2e/session.testing.ts';
 import { inline } from '../e2e/stage.testing.ts';
-import { streamCost } from './cost.ts';
+import { costOfStream, inTurns, streamCost, type Costs, type StreamCost } from './cost.ts';
 
 const { values } = parseArgs({
   options: {
@@ -42,6 +44,10 @@ const leastAnswered = 0.98;
 const mostCost = 10;
 /** Lines of the last moments before a kill may be lost: the time to gather lines, and a write. */
 const gapMs = 1_000;
+/** Samples at the rate, in seconds, and the first load of a gateway. */
+const warmSeconds = 15;
+const sampleSeconds = 5;
+const rounds = 10;
 const serverProgram = fileURLToPath(new URL('../../bench/mcp/echo-http-server.mjs', import.meta.url));
 
 interface Answered {
@@ -238,15 +244,31 @@ async function killedWorker(): Promise<string[]> {
   return wrong;
 }
 
+/** Measures a call at the rate with and without the stream, in two gateways that take turns. @returns what is wrong */
+async function costAtRate(): Promise<string[]> {
+  await using off = await gatewayWith({ workers: 2 });
+  await using on = await gatewayWith({ workers: 2, audit });
+  for (const gateway of [off, on]) await drive(gateway, warmSeconds);
+  const costOf = async (gateway: GatewayProcess): Promise<number> => {
+    const before = processTree(gateway.pid);
+    const { answered } = await drive(gateway, sampleSeconds);
+    return cpuBetween(before, processTree(gateway.pid)) / answered.length;
+  };
+  const costs: Costs[] = [];
+  for (let round = 0; round < rounds; round++) costs.push(await inTurns(round, off, on, costOf));
+  return judged(`at ${rate} calls a second`, costOfStream(costs));
+}
+
 /** @returns what is wrong */
-async function cost(): Promise<string[]> {
-  const { off, on, more } = await streamCost();
+const costAtFullLoad = async (): Promise<string[]> => judged('at full load', await streamCost());
+
+function judged(when: string, { off, on, more }: StreamCost): string[] {
   console.log(
-    `CPU time of a call: ${shown(off)} µs without the stream, ${shown(on)} µs with it: ${shown(more)} µs more; by the least of each ${(on.min - off.min).toFixed(1)} µs more`,
+    `CPU time of a call ${when}: ${shown(off)} µs without the stream, ${shown(on)} µs with it: ${shown(more)} µs more`,
   );
   return more.median <= mostCost
     ? []
-    : [`a call costs ${more.median.toFixed(1)} µs more, expected at most ${mostCost}`];
+    : [`${when}, a call costs ${more.median.toFixed(1)} µs more, expected at most ${mostCost}`];
 }
 
 /** The median, and the least and the most. */
@@ -255,7 +277,7 @@ const shown = ({ median, min, max }: Spread): string =>
 
 try {
   const wrong = values['skip-kill'] ? [] : await killedWorker();
-  if (!values['skip-cost']) wrong.push(...(await cost()));
+  if (!values['skip-cost']) wrong.push(...(await costAtFullLoad()), ...(await costAtRate()));
   for (const one of wrong) console.error(`wrong: ${one}`);
   process.exitCode = wrong.length === 0 ? 0 : 1;
 } finally {
