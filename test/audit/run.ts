@@ -44,10 +44,11 @@ const leastAnswered = 0.98;
 const mostCost = 10;
 /** Lines of the last moments before a kill may be lost: the time to gather lines, and a write. */
 const gapMs = 1_000;
-/** Samples at the rate, in seconds, and the first load of a gateway. */
-const warmSeconds = 15;
-const sampleSeconds = 5;
-const rounds = 10;
+/** Pairs of gateways at the rate, the rounds of each, and the seconds of its first load and of a sample. */
+const pairs = 4;
+const rounds = 4;
+const warmSeconds = 10;
+const sampleSeconds = 4;
 const serverProgram = fileURLToPath(new URL('../../bench/mcp/echo-http-server.mjs', import.meta.url));
 
 interface Answered {
@@ -244,8 +245,14 @@ async function killedWorker(): Promise<string[]> {
   return wrong;
 }
 
-/** Measures a call at the rate with and without the stream, in two gateways that take turns. @returns what is wrong */
+/** Measures a call at the rate with and without the stream, in pairs of gateways that take turns. @returns what is wrong */
 async function costAtRate(): Promise<string[]> {
+  const costs: Costs[] = [];
+  for (let pair = 0; pair < pairs; pair++) costs.push(...(await costsOfPair()));
+  return judged(`at ${rate} calls a second`, costOfStream(costs));
+}
+
+async function costsOfPair(): Promise<Costs[]> {
   await using off = await gatewayWith({ workers: 2 });
   await using on = await gatewayWith({ workers: 2, audit });
   for (const gateway of [off, on]) await drive(gateway, warmSeconds);
@@ -256,7 +263,7 @@ async function costAtRate(): Promise<string[]> {
   };
   const costs: Costs[] = [];
   for (let round = 0; round < rounds; round++) costs.push(await inTurns(round, off, on, costOf));
-  return judged(`at ${rate} calls a second`, costOfStream(costs));
+  return costs;
 }
 
 /** @returns what is wrong */
