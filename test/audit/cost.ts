@@ -33,28 +33,32 @@ export interface Costs {
 }
 
 /** Measures a call at full load with and without a stream with a chain, in pairs of gateways that take turns. */
-export async function streamCost(): Promise<StreamCost> {
+export const streamCost = (): Promise<StreamCost> => costOfPairs(pairs, costsOfPair);
+
+/** Measures pairs of gateways, one after the other. @param measure starts and measures one pair */
+export async function costOfPairs(count: number, measure: () => Promise<Costs[]>): Promise<StreamCost> {
   const costs: Costs[] = [];
-  for (let pair = 0; pair < pairs; pair++) costs.push(...(await costsOfPair()));
-  return costOfStream(costs);
+  for (let pair = 0; pair < count; pair++) costs.push(...(await measure()));
+  return {
+    off: spread(costs.map(({ off }) => off)),
+    on: spread(costs.map(({ on }) => on)),
+    more: spread(costs.map(({ off, on }) => on - off)),
+  };
 }
 
-export const costOfStream = (costs: readonly Costs[]): StreamCost => ({
-  off: spread(costs.map(({ off }) => off)),
-  on: spread(costs.map(({ on }) => on)),
-  more: spread(costs.map(({ off, on }) => on - off)),
-});
-
-/** Measures two gateways right after each other; each of them is the first one as often as the other. */
+/** Measures two gateways in turns; each of them is the first one of a round as often as the other. */
 export async function inTurns<T>(
-  round: number,
-  off: T,
-  on: T,
+  rounds: number,
+  { off, on }: { readonly off: T; readonly on: T },
   costOf: (one: T) => Promise<number>,
-): Promise<Costs> {
-  const first = round % 2 === 0 ? await costOf(on) : undefined;
-  const without = await costOf(off);
-  return { off: without, on: first ?? (await costOf(on)) };
+): Promise<Costs[]> {
+  const costs: Costs[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const first = round % 2 === 0 ? await costOf(on) : undefined;
+    const without = await costOf(off);
+    costs.push({ off: without, on: first ?? (await costOf(on)) });
+  }
+  return costs;
 }
 
 async function costsOfPair(): Promise<Costs[]> {
@@ -72,9 +76,9 @@ async function costsOfPair(): Promise<Costs[]> {
   };
   const off = await startOne(rows.off);
   const on = await startOne(rows.on);
-  const costOf = async (load: OpenLoad): Promise<number> =>
-    (await load.sample(sampleSeconds)).gatewayCpuPerCall;
-  const costs: Costs[] = [];
-  for (let round = 0; round < roundsOfPair; round++) costs.push(await inTurns(round, off, on, costOf));
-  return costs;
+  return await inTurns(
+    roundsOfPair,
+    { off, on },
+    async (load) => (await load.sample(sampleSeconds)).gatewayCpuPerCall,
+  );
 }

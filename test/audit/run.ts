@@ -22,7 +22,7 @@ import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from '../e2e/gateway.testing.ts';
 import { revision } from '../e2e/session.testing.ts';
 import { inline } from '../e2e/stage.testing.ts';
-import { costOfStream, inTurns, streamCost, type Costs, type StreamCost } from './cost.ts';
+import { costOfPairs, inTurns, streamCost, type Costs, type StreamCost } from './cost.ts';
 
 const { values } = parseArgs({
   options: {
@@ -45,8 +45,8 @@ const mostCost = 10;
 /** Lines of the last moments before a kill may be lost: the time to gather lines, and a write. */
 const gapMs = 1_000;
 /** Pairs of gateways at the rate, the rounds of each, and the seconds of its first load and of a sample. */
-const pairs = 4;
-const rounds = 4;
+const pairsAtRate = 4;
+const roundsAtRate = 4;
 const warmSeconds = 10;
 const sampleSeconds = 4;
 const serverProgram = fileURLToPath(new URL('../../bench/mcp/echo-http-server.mjs', import.meta.url));
@@ -245,30 +245,19 @@ async function killedWorker(): Promise<string[]> {
   return wrong;
 }
 
-/** Measures a call at the rate with and without the stream, in pairs of gateways that take turns. @returns what is wrong */
-async function costAtRate(): Promise<string[]> {
-  const costs: Costs[] = [];
-  for (let pair = 0; pair < pairs; pair++) costs.push(...(await costsOfPair()));
-  return judged(`at ${rate} calls a second`, costOfStream(costs));
-}
-
-async function costsOfPair(): Promise<Costs[]> {
+/** Measures a call at the rate in two gateways that take turns. */
+async function costsAtRate(): Promise<Costs[]> {
   await using off = await gatewayWith({ workers: 2 });
   await using on = await gatewayWith({ workers: 2, audit });
   for (const gateway of [off, on]) await drive(gateway, warmSeconds);
-  const costOf = async (gateway: GatewayProcess): Promise<number> => {
+  return await inTurns(roundsAtRate, { off, on }, async (gateway) => {
     const before = processTree(gateway.pid);
     const { answered } = await drive(gateway, sampleSeconds);
     return cpuBetween(before, processTree(gateway.pid)) / answered.length;
-  };
-  const costs: Costs[] = [];
-  for (let round = 0; round < rounds; round++) costs.push(await inTurns(round, off, on, costOf));
-  return costs;
+  });
 }
 
 /** @returns what is wrong */
-const costAtFullLoad = async (): Promise<string[]> => judged('at full load', await streamCost());
-
 function judged(when: string, { off, on, more }: StreamCost): string[] {
   console.log(
     `CPU time of a call ${when}: ${shown(off)} µs without the stream, ${shown(on)} µs with it: ${shown(more)} µs more`,
@@ -284,7 +273,10 @@ const shown = ({ median, min, max }: Spread): string =>
 
 try {
   const wrong = values['skip-kill'] ? [] : await killedWorker();
-  if (!values['skip-cost']) wrong.push(...(await costAtFullLoad()), ...(await costAtRate()));
+  if (!values['skip-cost']) {
+    wrong.push(...judged('at full load', await streamCost()));
+    wrong.push(...judged(`at ${rate} calls a second`, await costOfPairs(pairsAtRate, costsAtRate)));
+  }
   for (const one of wrong) console.error(`wrong: ${one}`);
   process.exitCode = wrong.length === 0 ? 0 : 1;
 } finally {
