@@ -57,7 +57,7 @@ export async function openLoad(
   };
   const root = running?.program.pid ?? load.pid ?? 0;
   const besides = (): ProcessRecord[] => (running?.beside ?? []).flatMap(({ pid }) => processTree(pid));
-  // One that ended early takes no lines; `read` tells of it.
+  // A load generator that ended early takes no lines, and `read` throws the error about it.
   load.stdin.on('error', () => undefined);
   await read();
   return {
