@@ -65,6 +65,20 @@ describe('the store on a server of Redis', { skip: withoutRedis }, () => {
     assert.match(text, /store_connected 1/);
   });
 
+  test('the scripts of a connection run in the order of their calls, whether or not the server knows them', async (t) => {
+    const server = await serverOf(t);
+    const { store } = hurriedStore(t, server.port);
+    await store.tried();
+    await store.run(put, ['a'], ['one']);
+    const add = script('pins', `return redis.call('APPEND', KEYS[1], ARGV[1])`);
+    const get = script('pins', `return redis.call('GET', KEYS[1])`);
+    const added = store.run(add, ['a'], ['!']);
+    void store.run(put, ['a'], ['two']);
+    assert.deepEqual(await Promise.all([added, store.run(get, ['a'], [])]), [4, 'two']);
+    await server.as((redis) => redis.script('FLUSH'));
+    assert.equal(await store.run(get, ['a'], []), 'two');
+  });
+
   test('a server that is down at the start fails every script at once, and is used when it comes up', async (t) => {
     const server = await RedisServer.prepare();
     t.after(() => server.close());

@@ -45,6 +45,8 @@ export class RedisStore implements Store {
   private files: PemFiles;
   private redis: Redis | undefined;
   private connections = 0;
+  /** The digests of the scripts that were sent on this connection: the server has their texts. */
+  private sent = new Set<string>();
   private pending = 0;
   private retryMs = firstRetryMs;
   private retry: NodeJS.Timeout | undefined;
@@ -120,13 +122,15 @@ export class RedisStore implements Store {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<unknown> {
-    try {
-      return await redis.evalsha(digest, keys.length, ...keys, ...args);
-    } catch (error) {
-      // The server was restarted, or has never seen the script. The text makes it known.
-      if (!messageOf(error).startsWith('NOSCRIPT')) throw error;
-      return await redis.eval(lua, keys.length, ...keys, ...args);
-    }
+    if (this.sent.has(digest))
+      try {
+        return await redis.evalsha(digest, keys.length, ...keys, ...args);
+      } catch (error) {
+        // The server has dropped its scripts.
+        if (!messageOf(error).startsWith('NOSCRIPT')) throw error;
+      }
+    this.sent.add(digest);
+    return await redis.eval(lua, keys.length, ...keys, ...args);
   }
 
   private failed(redis: Redis, script: Script, reason: string): StoreError {
@@ -153,6 +157,7 @@ export class RedisStore implements Store {
     const before = this.redis;
     this.redis = redis;
     this.connections++;
+    this.sent = new Set();
     this.retryMs = firstRetryMs;
     redis.once('close', () => this.lost(redis, 'the connection ended'));
     before?.disconnect();

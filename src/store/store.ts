@@ -16,7 +16,8 @@ export interface Store {
   /** The number of the connection in use, which grows with every new connection; 0 while there is none. */
   readonly connection: number;
   /**
-   * Runs a script, in one round trip. Never waits longer than the time-out for commands.
+   * Runs a script, in one round trip. Never waits longer than the time-out for commands. The scripts of one connection
+   * run in the order of the calls, unless the server drops its scripts meanwhile.
    * @param keys without the prefix of the store
    * @throws StoreError
    */

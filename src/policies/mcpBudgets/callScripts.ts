@@ -32,5 +32,5 @@ ${expire}
 return 1`,
 );
 
-/** Removes a call that is over. ARGV: the id. */
-export const leaveScript = script('budgets', `return redis.call('ZREM', KEYS[1], ARGV[1])`);
+/** Removes calls that are over. ARGV: the ids. */
+export const leaveScript = script('budgets', `return redis.call('ZREM', KEYS[1], unpack(ARGV))`);

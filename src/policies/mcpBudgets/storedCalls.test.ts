@@ -124,6 +124,33 @@ describe('budgets of replicas', { skip: withoutRedis }, () => {
     assert.ok((await two.enter('alice')) !== undefined);
   });
 
+  test('a call that ended while the store did not answer makes room when the store goes on', async (t) => {
+    const { server, replica, stored } = await stage(t);
+    const { store, enter, enterOrFail } = await replica();
+    t.after(() => server.goOn());
+    // Alice's call ends, and Bob's is refused, without an answer of the store.
+    for (const during of [
+      async () => (await enter('alice'))?.(),
+      () => assert.rejects(enterOrFail('bob'), isUnavailable),
+    ]) {
+      const before = await enter('alice');
+      assert.ok(before !== undefined);
+      server.stall();
+      before();
+      await during();
+      assert.equal(store.connection, 0);
+      server.goOn();
+      await until('it is back', () => store.connection > 0);
+      const ends = [await enter('alice'), await enter('alice')];
+      for (const end of ends) assert.ok(end !== undefined);
+      const other = await enter('bob', 1);
+      assert.ok(other !== undefined);
+      assert.equal((await stored()).length, 3);
+      for (const end of [...ends, other]) end?.();
+      await until('the store has forgotten all calls', async () => (await stored()).length === 0);
+    }
+  });
+
   test('replicas count locally while the store is full', async (t) => {
     const { server, replica } = await stage(t, ['--maxmemory-policy', 'noeviction']);
     const { enter } = await replica();

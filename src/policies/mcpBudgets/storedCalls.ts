@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
-import { keyDigest, type Store } from '../../store/index.ts';
+import { keyDigest, type Reply, type Script, type Store } from '../../store/index.ts';
 import {
   retryAfter,
   type CallCounter,
@@ -15,7 +15,7 @@ import { enterScript, keepScript, leaveScript } from './callScripts.ts';
 const leaseMs = 30_000;
 /** Between two times that a gateway keeps its calls. */
 const keepMs = leaseMs / 3;
-/** Calls that one script keeps: no other command runs meanwhile. */
+/** Calls that one script keeps or removes: no other command runs meanwhile. */
 const mostAtOnce = 1_000;
 
 export interface StoredCallsOptions {
@@ -24,6 +24,14 @@ export interface StoredCallsOptions {
   readonly local: CallsInProgress;
   /** Tests hurry. */
   readonly pace?: { readonly leaseMs: number; readonly keepMs: number };
+}
+
+interface Call {
+  /** The key of the store under which it counts. */
+  readonly name: string;
+  readonly id: string;
+  /** Whether the store may know of it. */
+  sent: boolean;
 }
 
 /**
@@ -38,11 +46,17 @@ export class StoredCalls implements CallCounter {
   /** Tells the calls of this process from those of others. */
   private readonly process = randomUUID();
   private calls = 0;
-  /** The ids of the calls under each key of the store. */
-  private readonly held = new Map<string, Set<string>>();
+  /** Calls in progress. */
+  private readonly held = new Set<Call>();
+  /**
+   * Calls that are over while the store may count them, and the time when it forgets them: a command that had no answer
+   * still runs when the store goes on.
+   */
+  private readonly left = new Map<Call, number>();
   /** The connection that knows all calls so far. */
   private connection = 0;
   private timer: NodeJS.Timeout | undefined;
+  private closed = false;
 
   constructor({ store, local, pace }: StoredCallsOptions) {
     this.store = store;
@@ -56,11 +70,12 @@ export class StoredCalls implements CallCounter {
     if (leaveLocal === undefined) return undefined;
     const name = `calls:${keyDigest(budget)}:${keyDigest(key)}`;
     const id = `${this.process}.${++this.calls}`;
-    // The store may have forgotten the calls of before: it was restarted, or away for longer than a lease.
-    if (this.store.connection !== this.connection) this.keep();
+    // The store may have forgotten the calls of before, or still count calls that are over.
+    if (this.store.connection !== this.connection) this.tell();
+    const call: Call = { name, id, sent: this.store.connection !== 0 };
     const leave = (): void => {
       leaveLocal();
-      this.leave(name, id);
+      this.leave(call);
     };
     let allowed: boolean;
     try {
@@ -80,47 +95,82 @@ export class StoredCalls implements CallCounter {
       leaveLocal();
       return undefined;
     }
-    this.hold(name, id);
+    this.hold(call);
     return leave;
   }
 
   close(): void {
+    this.closed = true;
     clearTimeout(this.timer);
   }
 
-  private hold(name: string, id: string): void {
-    const ids = this.held.get(name);
-    if (ids === undefined) this.held.set(name, new Set([id]));
-    else ids.add(id);
-    this.timer ??= this.keepLater();
+  private hold(call: Call): void {
+    this.held.add(call);
+    this.timer ??= this.tellLater();
   }
 
-  private keepLater(): NodeJS.Timeout {
+  private tellLater(): NodeJS.Timeout | undefined {
+    if (this.closed) return undefined;
     return setTimeout(() => {
-      this.timer = this.held.size === 0 ? undefined : this.keepLater();
-      this.keep();
+      this.timer = this.held.size + this.left.size === 0 ? undefined : this.tellLater();
+      this.tell();
     }, this.keepMs).unref();
   }
 
-  /** Renews the leases of all calls. */
-  private keep(): void {
+  /** Removes calls that are over from the store, and renews the leases of those in progress. */
+  private tell(): void {
+    const now = performance.now();
+    for (const [call, forgotten] of this.left) if (forgotten <= now) this.left.delete(call);
     this.connection = this.store.connection;
     if (this.connection === 0) return;
-    for (const [name, held] of this.held) {
-      const ids = [...held];
-      for (let at = 0; at < ids.length; at += mostAtOnce)
-        // A call that the store does not keep counts here, and is kept the next time.
-        this.store.run(keepScript, [name], [this.leaseMs, ...ids.slice(at, at + mostAtOnce)]).catch(ignored);
+    for (const calls of portions(this.left.keys())) this.remove(calls);
+    for (const calls of portions(this.held)) {
+      for (const call of calls) call.sent = true;
+      // A call that the store does not keep counts here, and is kept the next time.
+      this.run(keepScript, calls, [this.leaseMs]).catch(ignored);
     }
   }
 
-  private leave(name: string, id: string): void {
-    const ids = this.held.get(name);
-    ids?.delete(id);
-    if (ids?.size === 0) this.held.delete(name);
-    // The lease ends by itself.
-    this.store.run(leaveScript, [name], [id]).catch(ignored);
+  private leave(call: Call): void {
+    this.held.delete(call);
+    if (call.sent) this.remove([call]);
   }
+
+  private remove(calls: Portion): void {
+    this.run(leaveScript, calls).then(
+      () => {
+        for (const call of calls) this.left.delete(call);
+      },
+      () => {
+        const forgotten = performance.now() + this.leaseMs;
+        for (const call of calls) this.left.set(call, this.left.get(call) ?? forgotten);
+        this.timer ??= this.tellLater();
+      },
+    );
+  }
+
+  private run(script: Script, calls: Portion, args: readonly number[] = []): Promise<Reply> {
+    return this.store.run(script, [calls[0].name], [...args, ...calls.map(({ id }) => id)]);
+  }
+}
+
+/** Calls under one key of the store. */
+type Portion = readonly [Call, ...Call[]];
+
+/** Parts the calls as scripts can take them. */
+function portions(calls: Iterable<Call>): Portion[] {
+  const all: Portion[] = [];
+  const open = new Map<string, [Call, ...Call[]]>();
+  for (const call of calls) {
+    const portion = open.get(call.name);
+    if (portion !== undefined && portion.length < mostAtOnce) portion.push(call);
+    else {
+      const begun: [Call, ...Call[]] = [call];
+      open.set(call.name, begun);
+      all.push(begun);
+    }
+  }
+  return all;
 }
 
 const ignored = (): void => undefined;
