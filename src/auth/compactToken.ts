@@ -1,7 +1,7 @@
 import { isAlgorithm, type Algorithm } from './algorithms.ts';
 import { decodeBase64url } from './base64url.ts';
 import { parseStrictObject } from './json.ts';
-import { receivedValue } from './shown.ts';
+import { receivedValue, shown } from './shown.ts';
 import type { TokenReason } from './tokenReason.ts';
 
 /** Longest token, in characters; larger ones would not fit into most servers' headers anyway. */
@@ -10,6 +10,7 @@ export const maxTokenLength = 16_384;
 /** A token taken apart; nothing in it is verified yet. */
 export interface CompactToken {
   readonly algorithm: Algorithm;
+  /** Empty where the token names no key, and need not. */
   readonly kid: string;
   readonly claims: Record<string, unknown>;
   readonly signed: Buffer;
@@ -22,11 +23,18 @@ export interface UnreadableToken {
   readonly detail?: string;
 }
 
-/** Media types an access token may name (RFC 7519 §5.1, RFC 9068 §2.1). Others are tokens made for something else. */
-const types = new Set(['jwt', 'application/jwt', 'at+jwt', 'application/at+jwt']);
+/** The headers that a kind of token may have. */
+export interface TokenForm {
+  /** The media types that `typ` may name, without `application/`. A token with another one is made for something else. */
+  readonly types: readonly string[];
+  readonly needsKeyId: boolean;
+}
+
+/** RFC 7519 §5.1, RFC 9068 §2.1. */
+const accessToken: TokenForm = { types: ['JWT', 'at+jwt'], needsKeyId: true };
 
 /** Reads the compact form of RFC 7515 §3.1 strictly, or says what is wrong with it. */
-export function readCompactToken(token: string): CompactToken | UnreadableToken {
+export function readCompactToken(token: string, form = accessToken): CompactToken | UnreadableToken {
   if (token.length > maxTokenLength) return { reason: 'too_large' };
   const first = token.indexOf('.');
   const second = token.indexOf('.', first + 1);
@@ -48,13 +56,19 @@ export function readCompactToken(token: string): CompactToken | UnreadableToken 
   // RFC 7515 §4.1.11: an extension we do not know must not be ignored; we know none. `b64` changes what is signed
   // (RFC 7797 §6) and is valid only as such an extension.
   if (header.crit !== undefined || header.b64 !== undefined) return { reason: 'critical' };
-  if (typ !== undefined && !(typeof typ === 'string' && types.has(typ.toLowerCase())))
-    return { reason: 'type', detail: `typ: expected JWT or at+jwt, received ${receivedValue(typ)}` };
+  if (typ !== undefined && !(typeof typ === 'string' && isOf(typ, form)))
+    return { reason: 'type', detail: `typ: expected ${shown(form.types)}, received ${receivedValue(typ)}` };
   // jku, x5u, jwk and x5c name keys of the sender's choice (RFC 8725 §2.8): never followed, never used.
-  if (kid === undefined) return { reason: 'no_key_id' };
-  if (typeof kid !== 'string') return { reason: 'header' };
+  if (kid === undefined && form.needsKeyId) return { reason: 'no_key_id' };
+  if (kid !== undefined && typeof kid !== 'string') return { reason: 'header' };
 
   const claims = parseStrictObject(body);
   if (claims === undefined) return { reason: 'claims' };
-  return { algorithm: alg, kid, claims, signed: Buffer.from(token.slice(0, second), 'latin1'), signature };
+  const signed = Buffer.from(token.slice(0, second), 'latin1');
+  return { algorithm: alg, kid: kid ?? '', claims, signed, signature };
+}
+
+function isOf(typ: string, { types }: TokenForm): boolean {
+  const named = typ.toLowerCase().replace(/^application\//, '');
+  return types.some((type) => type.toLowerCase() === named);
 }

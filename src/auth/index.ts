@@ -1,6 +1,13 @@
 export type * from './contract.ts';
-export { algorithmNames } from './algorithms.ts';
+export { algorithmNames, isAlgorithm } from './algorithms.ts';
 export { bodyWithin } from './bodyWithin.ts';
+export {
+  assertedClient,
+  jwtBearer,
+  verifyAssertion,
+  type AssertingClient,
+  type ValidAssertion,
+} from './clientAssertion.ts';
 export { boundedFetch } from './boundedFetch.ts';
 export { bearerChallenge, type Challenge } from './challenge.ts';
 export { getJson } from './getJson.ts';
@@ -8,9 +15,11 @@ export { guardedFetch } from './guardedFetch.ts';
 export { createIssuerMetadata, type IssuerMetadata, type IssuerMetadataOptions } from './issuerMetadata.ts';
 export { metadataAt, metadataUrls } from './issuerMetadata.ts';
 export { clientAuthentication, providerMessage } from './oauthClient.ts';
+export { readKeyList, type KeyList } from './keyList.ts';
 export { createKeySets, type KeySetsOptions } from './keySets.ts';
 export { resourceMetadata, type ResourceMetadata } from './resourceMetadata.ts';
 export type { TokenReason } from './tokenReason.ts';
+export type { UnreadableToken } from './compactToken.ts';
 export {
   createVerifier,
   type TrustedIssuer,

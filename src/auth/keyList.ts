@@ -14,9 +14,10 @@ const maxKeys = 128;
 
 /**
  * Reads a JSON Web Key Set; entries that cannot be used are skipped, with a warning where that is not normal.
+ * @param needsIds false: keys without `kid` have the empty one
  * @throws Error when it is no key set or holds no usable key
  */
-export function readKeyList(jwks: unknown, log: Logger): KeyList {
+export function readKeyList(jwks: unknown, log: Logger, needsIds = true): KeyList {
   const entries = (jwks as { keys?: unknown } | null)?.keys;
   if (!Array.isArray(entries)) throw new Error('not a JSON Web Key Set');
   if (entries.length > maxKeys)
@@ -24,7 +25,7 @@ export function readKeyList(jwks: unknown, log: Logger): KeyList {
   const byKid = new Map<string, PublicKey[]>();
   const prints: string[] = [];
   entries.slice(0, maxKeys).forEach((entry: unknown, index) => {
-    const key = readPublicKey(entry);
+    const key = readPublicKey(entry, needsIds);
     if ('skipped' in key) {
       const say = key.expected ? 'debug' : 'warn';
       log[say]('key of the set skipped', { index, reason: key.skipped });

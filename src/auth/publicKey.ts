@@ -17,11 +17,13 @@ const coordinateBytes: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384'
 /**
  * Takes one entry of a key set (RFC 7517) if it is a public key that may check signatures and is strong enough;
  * otherwise says why not. An unusual entry must not spoil the others.
+ * @param needsId false: a key without `kid` has the empty one
  */
-export function readPublicKey(entry: unknown): PublicKey | SkippedKey {
+export function readPublicKey(entry: unknown, needsId = true): PublicKey | SkippedKey {
   if (typeof entry !== 'object' || entry === null) return skip('not an object');
   const jwk = entry as Record<string, unknown>;
-  if (typeof jwk.kid !== 'string' || jwk.kid === '') return skip('no kid: tokens cannot name it');
+  const kid = jwk.kid ?? (needsId ? undefined : '');
+  if (typeof kid !== 'string' || (kid === '' && needsId)) return skip('no kid: tokens cannot name it');
   const purpose = wrongPurpose(jwk);
   if (purpose !== undefined) return skip(purpose, true);
   if (jwk.d !== undefined) return skip('a private key, which a published set must never hold');
@@ -33,7 +35,7 @@ export function readPublicKey(entry: unknown): PublicKey | SkippedKey {
   if (usable.length === 0)
     return skip(`algorithm ${String(jwk.alg ?? jwk.crv ?? '')} of type ${String(jwk.kty)}`);
   const key = kind.read(jwk);
-  return 'skipped' in key ? key : { kid: jwk.kid, key, algorithms: new Set(usable) };
+  return 'skipped' in key ? key : { kid, key, algorithms: new Set(usable) };
 }
 
 function wrongPurpose(jwk: Record<string, unknown>): string | undefined {

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { auth } from '@modelcontextprotocol/sdk/client/auth.js';
+import { createPrivateKeyJwtAuth } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
 import * as sdk2 from '@modelcontextprotocol/client';
 import { openBrowser } from '../../apps/dev-idp/src/browser.testing.ts';
 import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { startLoopback, jsonAnswer, type Loopback } from '../../src/auth/loopback.testing.ts';
+import { makeKey, makeToken } from '../../src/auth/token.testing.ts';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import {
@@ -96,12 +98,109 @@ test('clients of both SDKs log in with the address of their document, call a too
   await client2.close();
 });
 
+const key = makeKey('RSA', 'one', { use: 'sig', alg: 'RS256' });
+
+/** A document with the members that ChatGPT's has. @returns the id of its client */
+function keyedClient(path: string, more: object = {}): string {
+  described.set('/keys.json', { keys: [key.jwk] });
+  return client(path, {
+    token_endpoint_auth_method: 'private_key_jwt',
+    token_endpoint_auth_signing_alg: 'RS256',
+    jwks_uri: `https://localhost:${server.port}/keys.json`,
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    ...more,
+  });
+}
+
+/** The parameters of a proof. @param audience of the assertion */
+function proof(id: string, audience: string, by = key): Record<string, string> {
+  const seconds = Math.floor(Date.now() / 1_000);
+  const claims = { iss: id, sub: id, aud: audience, iat: seconds, exp: seconds + 60 };
+  return {
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: makeToken('RS256', by, { claims: { ...claims, jti: `${Math.random()}` } }),
+  };
+}
+
+test('a client of an SDK that proves itself with a key logs in, and refreshes its token', async () => {
+  const clientMetadataUrl = keyedClient('/keyed.json');
+  const serverUrl = `${gateway.url}/mcp`;
+  const addClientAuthentication = createPrivateKeyJwtAuth({
+    issuer: clientMetadataUrl,
+    subject: clientMetadataUrl,
+    privateKey: String(key.privateKey.export({ type: 'pkcs8', format: 'pem' })),
+    alg: 'RS256',
+  });
+  const person = Object.assign(login.person(), { clientMetadataUrl, addClientAuthentication });
+  assert.equal(await auth(person, { serverUrl }), 'REDIRECT');
+  const authorizationCode = person.returned.get('code') ?? '';
+  assert.equal(await auth(person, { serverUrl, authorizationCode }), 'AUTHORIZED');
+  const before = person.tokens();
+  assert.equal(await auth(person, { serverUrl }), 'AUTHORIZED');
+  assert.notEqual(person.tokens()?.access_token, before?.access_token);
+});
+
+test('without its key, nobody gets tokens for such a client, and its code stays good', async () => {
+  const id = keyedClient('/keyed.json');
+  const tokenEndpoint = login.wellKnown('mcp-login-token');
+  const code = (await login.logIn(login.authorizeUrl(id))).searchParams.get('code') ?? '';
+  const other = proof(id, tokenEndpoint, makeKey('RSA', 'one'));
+  for (const wrong of [
+    {},
+    other,
+    { ...proof(id, tokenEndpoint), client_assertion_type: 'urn:other' },
+    { ...proof(id, tokenEndpoint), client_assertion: '' },
+    proof(id, 'https://other.test/token'),
+  ]) {
+    const [status, answer] = await login.redeem(id, code, wrong);
+    assert.deepEqual([status, answer.error], [401, 'invalid_client']);
+  }
+  await gateway.logged(/assertion of a client was refused.*audience/);
+  assert.doesNotMatch(gateway.log(), /eyJ/);
+  const once = proof(id, tokenEndpoint);
+  const [status, tokens] = await login.redeem(id, code, once);
+  assert.equal(status, 200, JSON.stringify(tokens));
+  const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+  for (const wrong of [{}, once, other])
+    assert.deepEqual((await login.redeem(id, '', { ...refresh, ...wrong }))[0], 401);
+  // The assertion alone names the client.
+  assert.equal((await login.redeem('', '', { ...refresh, ...proof(id, tokenEndpoint) }))[0], 200);
+});
+
+test('a client that may be public does not need its key, and a wrong proof is refused all the same', async () => {
+  const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
+  const id = keyedClient('/both.json', both);
+  const tokenEndpoint = login.wellKnown('mcp-login-token');
+  const codeOf = async (): Promise<string> =>
+    (await login.logIn(login.authorizeUrl(id))).searchParams.get('code') ?? '';
+  const code = await codeOf();
+  const wrong = proof(id, tokenEndpoint, makeKey('RSA', 'one'));
+  assert.equal((await login.redeem(id, code, wrong))[0], 401);
+  assert.equal((await login.redeem(id, code))[0], 200);
+  assert.equal((await login.redeem(id, await codeOf(), proof(id, tokenEndpoint)))[0], 200);
+});
+
+test('a client without keys at the moment can try again', async () => {
+  const id = keyedClient('/away.json', { jwks_uri: `https://localhost:${server.port}/no-keys.json` });
+  const code = (await login.logIn(login.authorizeUrl(id))).searchParams.get('code') ?? '';
+  const tokenEndpoint = login.wellKnown('mcp-login-token');
+  const [status, answer] = await login.redeem(id, code, proof(id, tokenEndpoint));
+  assert.deepEqual([status, answer.error], [503, 'temporarily_unavailable']);
+  await gateway.logged(/keys of a client cannot be read.*answered 404/);
+  described.set('/no-keys.json', { keys: [key.jwk] });
+  assert.equal((await login.redeem(id, code, proof(id, tokenEndpoint)))[0], 200);
+});
+
 test('the metadata says which kinds of clients the gateway takes', async () => {
   const metadataOf = async (at: SharedLogin): Promise<Answer> =>
     (await (await fetch(at.wellKnown('oauth-authorization-server'))).json()) as Answer;
   const documentsOnly = await metadataOf(login);
   assert.equal(documentsOnly.client_id_metadata_document_supported, true);
   assert.equal('registration_endpoint' in documentsOnly, false);
+  assert.deepEqual(documentsOnly.token_endpoint_auth_methods_supported, ['none', 'private_key_jwt']);
+  const algorithms = documentsOnly.token_endpoint_auth_signing_alg_values_supported as string[];
+  assert.ok(algorithms.includes('RS256') && !algorithms.includes('HS256'));
   const both = await metadataOf(open);
   assert.equal(both.client_id_metadata_document_supported, true);
   assert.equal(typeof both.registration_endpoint, 'string');

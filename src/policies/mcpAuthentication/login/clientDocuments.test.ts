@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { setDefaultCACertificates } from 'node:tls';
+import { memoryLog } from '../../../auth/log.testing.ts';
 import { jsonAnswer, startLoopback, type Loopback } from '../../../auth/loopback.testing.ts';
+import { makeKey, makeToken } from '../../../auth/token.testing.ts';
 import { authority } from '../../../proxy/certificates.testing.ts';
 import { ClientDocuments } from './clientDocuments.ts';
 
@@ -10,6 +12,7 @@ let id = '';
 const redirectUris = ['https://app.test/back'];
 const described = (more: object = {}): object => ({ client_id: id, redirect_uris: redirectUris, ...more });
 let now = 0;
+const { log } = memoryLog();
 
 before(async () => {
   const ca = authority();
@@ -28,7 +31,34 @@ const documents = (
   hosts = ['localhost'],
   networks = ['127.0.0.0/8', '::1'],
   owner: object = {},
-): ClientDocuments => new ClientDocuments({ hosts, networks }, { now: () => now, guarded: false, owner });
+): ClientDocuments =>
+  new ClientDocuments({ hosts, networks }, { now: () => now, guarded: false, owner, log });
+
+const key = makeKey('P-256', 'one');
+const keyed = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.jwk] } };
+const audiences = ['https://gateway.test/mcp', 'https://gateway.test/token'];
+
+/** An assertion of the client. @param claims that differ */
+const asserted = (claims: object = {}, header: object = {}, by = key): string =>
+  makeToken('ES256', by, {
+    header: { ...header },
+    claims: {
+      iss: id,
+      sub: id,
+      aud: audiences[0],
+      iat: Math.floor(now / 1_000),
+      exp: Math.floor(now / 1_000) + 300,
+      jti: String(++assertions),
+      ...claims,
+    },
+  });
+let assertions = 0;
+
+/** The way in which the gateway judges an assertion: `good`, or the text for the log. */
+async function judged(some: ClientDocuments, assertion: string): Promise<string> {
+  const proof = await some.prove(id, assertion, audiences);
+  return 'reason' in proof ? `${proof.reason} ${proof.detail ?? ''}` : 'good';
+}
 
 test('only the usual form of an https address of a named host is the id of a client with a document', () => {
   const some = documents(['app.test', '*.apps.test']);
@@ -61,7 +91,8 @@ test('only the usual form of an https address of a named host is the id of a cli
 
 test('a client has the name and the addresses of its document, and the name of its host otherwise', async () => {
   const host = `localhost:${server.port}`;
-  assert.deepEqual(await documents().get(id), { name: host, redirectUris, host });
+  const client = { name: host, redirectUris, host, isPublic: true, keys: undefined };
+  assert.deepEqual(await documents().get(id), client);
   server.answer = jsonAnswer(
     described({
       client_name: 'Editor',
@@ -79,8 +110,17 @@ test('a document that describes another client, or one that the gateway cannot s
     [described({ client_id: `${id}?` }), /client_id: the document describes another client/],
     [described({ client_id: undefined }), /client_id/],
     [described({ client_secret: 's' }), /client_secret: a document cannot hold a secret/],
-    [described({ token_endpoint_auth_method: 'private_key_jwt' }), /token_endpoint_auth_method/],
     [described({ token_endpoint_auth_method: 'client_secret_basic' }), /token_endpoint_auth_method/],
+    [
+      described({ token_endpoint_auth_method: 'none', token_endpoint_auth_methods_supported: [] }),
+      /token_endpoint_auth_method/,
+    ],
+    [described({ ...keyed, jwks: undefined }), /private_key_jwt needs jwks or jwks_uri/],
+    [described({ ...keyed, jwks_uri: id }), /either jwks or jwks_uri/],
+    [described({ ...keyed, jwks: { keys: [] } }), /no usable key/],
+    [described({ ...keyed, token_endpoint_auth_signing_alg: 'HS256' }), /token_endpoint_auth_signing_alg/],
+    [described({ ...keyed, jwks: undefined, jwks_uri: 'https://evil.test/keys' }), /jwks_uri: expected/],
+    [described({ ...keyed, jwks: undefined, jwks_uri: id.replace('https', 'http') }), /jwks_uri: expected/],
     [described({ redirect_uris: [] }), /redirect_uris/],
     [described({ redirect_uris: ['javascript:alert(1)'] }), /redirect_uris.0: expected https/],
     [described({ redirect_uris: ['http://app.test/back'] }), /redirect_uris.0: expected https/],
@@ -114,7 +154,7 @@ test('a document at an address that is not public is read only in a network that
 test('a tenant of a cluster opens no address of the machine', async () => {
   const some = new ClientDocuments(
     { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'] },
-    { now: () => now, guarded: true, owner: {} },
+    { now: () => now, guarded: true, owner: {}, log },
   );
   await assert.rejects(some.get(id), /does not fetch documents from/);
   await assert.rejects(
@@ -222,4 +262,94 @@ test('documents that are used stay longer than those that strangers have read', 
   assert.equal(server.asked.length, asked);
   await some.get(`${id}?0`);
   assert.equal(server.asked.length, asked + 1);
+});
+
+test('a client proves itself with an assertion that its key has signed, once', async () => {
+  server.answer = jsonAnswer(described(keyed));
+  const some = documents();
+  const client = await some.get(id);
+  assert.equal(client.isPublic, false);
+  const first = asserted();
+  assert.equal(await judged(some, first), 'good');
+  assert.match(await judged(some, first), /used before/);
+  for (const [good, header] of [
+    [{ aud: audiences[1] }, {}],
+    [{ aud: [audiences[1]] }, { typ: 'JWT' }],
+    [{ exp: 3_600 }, { typ: 'client-authentication+jwt' }],
+    [{ iat: undefined }, { kid: undefined }],
+  ] as const)
+    assert.equal(await judged(some, asserted(good, header)), 'good', JSON.stringify([good, header]));
+  now = 400_000;
+  assert.match(await judged(some, first), /expired/);
+  const other = makeKey('P-256', 'one');
+  for (const [assertion, problem] of [
+    [asserted({}, {}, other), /^signature/],
+    [asserted({}, { kid: 'two' }), /^unknown_key kid: expected one, received two/],
+    [asserted({}, { typ: 'at+jwt' }), /^type/],
+    [asserted({}, { alg: 'none' }), /^algorithm/],
+    [asserted({ iss: 'https://localhost/other' }), /^issuer/],
+    [asserted({ sub: 'https://localhost/other' }), /sub: expected https/],
+    [asserted({ sub: undefined }), /^missing_claim/],
+    [asserted({ aud: 'https://other.test/token' }), /^audience/],
+    [asserted({ aud: undefined }), /^missing_claim/],
+    [asserted({ exp: undefined }), /^missing_claim/],
+    [asserted({ exp: 339 }), /^expired/],
+    [asserted({ exp: 400 + 3_661 }), /exp: expected at most 3600 s ahead/],
+    [asserted({ jti: undefined }), /^missing_claim/],
+    [asserted({ jti: '' }), /jti: expected a text/],
+    [asserted({ jti: 'x'.repeat(257) }), /jti: expected a text/],
+    [`${asserted()}x`, /^(?:malformed|signature)/],
+    ['', /^malformed/],
+  ] as const)
+    assert.match(await judged(some, assertion), problem);
+});
+
+test('a client with a key may be public, too, where its document says so', async () => {
+  const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
+  server.answer = jsonAnswer(described({ ...keyed, ...both }));
+  const some = documents();
+  assert.equal((await some.get(id)).isPublic, true);
+  assert.equal(await judged(some, asserted()), 'good');
+  server.answer = jsonAnswer(described());
+  assert.match(await judged(documents(), asserted()), /has no keys/);
+});
+
+test('the algorithm of a document is the only one of its assertions', async () => {
+  server.answer = jsonAnswer(described({ ...keyed, token_endpoint_auth_signing_alg: 'ES384' }));
+  assert.match(await judged(documents(), asserted()), /alg: expected ES384, received ES256/);
+});
+
+test('an assertion without kid is tried with few keys, and keys need no kid', async () => {
+  const nameless = { ...key.jwk, kid: undefined };
+  server.answer = jsonAnswer(described({ ...keyed, jwks: { keys: [nameless] } }));
+  assert.equal(await judged(documents(), asserted({}, { kid: undefined })), 'good');
+  assert.match(await judged(documents(), asserted()), /^unknown_key/);
+  const many = Array.from({ length: 9 }, (_, at) => ({ ...key.jwk, kid: `key ${at}` }));
+  server.answer = jsonAnswer(described({ ...keyed, jwks: { keys: many } }));
+  assert.match(await judged(documents(), asserted({}, { kid: undefined })), /^no_key_id/);
+  assert.equal(await judged(documents(), asserted({}, { kid: 'key 8' })), 'good');
+});
+
+test('keys at an address stay fresh like documents, and an assertion of a new key has them read again', async () => {
+  const address = new URL('/keys', id).href;
+  let keys = [key.jwk];
+  server.answer = (request, response) =>
+    request.url === '/keys'
+      ? jsonAnswer({ keys })(request, response)
+      : jsonAnswer(described({ ...keyed, jwks: undefined, jwks_uri: address }))(request, response);
+  const reads = (): number => server.asked.filter((path) => path === '/keys').length;
+  const some = documents();
+  for (let i = 0; i < 2; i++) assert.equal(await judged(some, asserted()), 'good');
+  assert.equal(reads(), 1);
+  const next = makeKey('P-256', 'next');
+  keys = [next.jwk];
+  assert.match(await judged(some, asserted({}, {}, next)), /^unknown_key/);
+  assert.equal(reads(), 1, 'at most once a minute');
+  now = 60_000;
+  assert.equal(await judged(some, asserted({}, {}, next)), 'good');
+  assert.match(await judged(some, asserted()), /^unknown_key/);
+  assert.equal(reads(), 2);
+  server.answer = (_, response) => response.destroy();
+  now = 120_000;
+  assert.equal(await judged(some, asserted({}, {}, next)), 'good');
 });

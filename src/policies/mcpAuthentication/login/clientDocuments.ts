@@ -1,10 +1,21 @@
 /** Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): the id of a client is their address. */
 
 import { z } from 'zod';
+import {
+  isAlgorithm,
+  readKeyList,
+  verifyAssertion,
+  type KeyList,
+  type UnreadableToken,
+  type ValidAssertion,
+} from '../../../auth/index.ts';
 import { hostnameMatches } from '../../../model/index.ts';
+import type { Logger } from '../../../telemetry/index.ts';
+import { oncePerProcess } from '../../oncePerProcess.ts';
 import { DocumentReads, type DocumentReach } from './documentReads.ts';
-import { shownName, type KnownClient } from './knownClient.ts';
+import { shownName, tokenMethods, type ClientKeys, type KnownClient } from './knownClient.ts';
 import { redirectUriList } from './redirectUris.ts';
+import { UsedAssertions } from './usedAssertions.ts';
 
 export interface ClientDocumentSettings {
   /** Host names; a leading `*.` stands for one or more labels, `*` alone for every host. */
@@ -28,7 +39,12 @@ const document = z.looseObject({
     .refine(has('authorization_code'), 'authorization_code is missing')
     .optional(),
   response_types: z.array(z.string()).refine(has('code'), 'code is missing').optional(),
-  token_endpoint_auth_method: z.literal('none').optional(),
+  token_endpoint_auth_method: z.string().optional(),
+  // OpenID Connect Relying Party Metadata Choices: the method above is the one that the client prefers.
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+  token_endpoint_auth_signing_alg: z.string().optional(),
+  jwks: z.looseObject({}).optional(),
+  jwks_uri: z.string().max(longestId).optional(),
   client_secret: noSecret,
   client_secret_expires_at: noSecret,
 });
@@ -44,23 +60,45 @@ export interface DocumentTools {
   readonly guarded: boolean;
   /** An object that the process has once: all policies of a process share what they have read, and its limits. */
   readonly owner: object;
+  readonly log: Logger;
 }
 
+/** A key object holds as much as its text again. */
+const sizeOf = (keys: KeyList | string): number =>
+  typeof keys === 'string' ? keys.length : 2 * keys.fingerprint.length;
+
+/** The parts of a process that its policies share. The draft proposes 5 KB as the limit, for documents without keys. */
+const shared = oncePerProcess(() => ({
+  clients: new DocumentReads<KnownClient>({
+    mostBytes: 16_384,
+    charactersOf: ({ name, redirectUris, keys }) =>
+      name.length + redirectUris.join('').length + (keys === undefined ? 0 : sizeOf(keys.source)),
+  }),
+  keySets: new DocumentReads<KeyList>({ mostBytes: 65_536, charactersOf: sizeOf }),
+  used: new UsedAssertions(),
+}));
+
 /**
- * Reads the metadata documents of clients. Strangers write their addresses, so the gateway reads only those of hosts
- * that the operator has named, at public addresses or in networks that he has named, and follows no redirect.
+ * Reads the metadata documents of clients, and their keys. Strangers write the addresses, so the gateway reads only those
+ * of hosts that the operator has named, at public addresses or in networks that he has named, and follows no redirect.
  */
 export class ClientDocuments {
   private readonly hosts: readonly string[];
-  private readonly reads: DocumentReads;
-  private readonly reach: DocumentReach;
+  private readonly shared: ReturnType<typeof shared>;
+  private readonly reach: { readonly clients: DocumentReach; readonly keySets: DocumentReach };
   private readonly now: () => number;
+  private readonly log: Logger;
 
-  constructor({ hosts, networks: own = [] }: ClientDocumentSettings, { now, guarded, owner }: DocumentTools) {
+  constructor(
+    { hosts, networks: own = [] }: ClientDocumentSettings,
+    { now, guarded, owner, log }: DocumentTools,
+  ) {
     this.hosts = hosts;
     this.now = now;
-    this.reads = DocumentReads.of(owner);
-    this.reach = this.reads.reach(own, guarded);
+    this.log = log;
+    this.shared = shared(owner);
+    const { clients, keySets } = this.shared;
+    this.reach = { clients: clients.reach(own, guarded), keySets: keySets.reach(own, guarded) };
   }
 
   /** Is the id the address of a document, of a host that may describe clients? */
@@ -78,8 +116,52 @@ export class ClientDocuments {
    * @throws Error with a message fit for the log
    */
   async get(id: string): Promise<KnownClient> {
-    const { reach, now } = this;
-    return await this.reads.get({ id, reach, now, read: clientOf });
+    const reach = this.reach.clients;
+    const { now } = this;
+    const client = await this.shared.clients.get({
+      address: id,
+      reach,
+      now,
+      read: (value) => clientOf(id, value, this.log),
+    });
+    // Policies share what they have read, and name different hosts.
+    const source = client.keys?.source;
+    if (typeof source === 'string' && !this.admits(source))
+      throw new Error('jwks_uri: expected an https address of a host in clientDocuments.hosts');
+    return client;
+  }
+
+  /**
+   * Checks the assertion of a client, which is good once.
+   * @param audiences the names of the gateway as an authorization server
+   * @returns the problem, for the log
+   * @throws Error where the document or the keys cannot be read
+   */
+  async prove(
+    id: string,
+    assertion: string,
+    audiences: readonly string[],
+  ): Promise<ValidAssertion | UnreadableToken> {
+    const { keys } = await this.get(id);
+    if (keys === undefined) return { reason: 'claims', detail: 'the document of the client has no keys' };
+    const { source, algorithm } = keys;
+    const proof = await verifyAssertion(
+      assertion,
+      { id, audiences, algorithm, keys: (again) => this.keysAt(source, again) },
+      this.now(),
+    );
+    if ('reason' in proof) return proof;
+    return this.shared.used.use(id, proof, this.now())
+      ? proof
+      : { reason: 'claims', detail: 'jti: the assertion was used before' };
+  }
+
+  private async keysAt(source: ClientKeys['source'], again: boolean): Promise<KeyList> {
+    if (typeof source !== 'string') return source;
+    const reach = this.reach.keySets;
+    const { now } = this;
+    const read = (value: unknown): KeyList => readKeyList(value, this.log, false);
+    return await this.shared.keySets.get({ address: source, reach, now, read, again });
   }
 }
 
@@ -92,7 +174,7 @@ function addressOf(id: string): URL | undefined {
 }
 
 /** @throws Error for a document that describes no client, or another one */
-function clientOf(id: string, value: unknown): KnownClient {
+function clientOf(id: string, value: unknown, log: Logger): KnownClient {
   const read = document.safeParse(value);
   if (!read.success) {
     const [issue] = read.error.issues;
@@ -100,6 +182,26 @@ function clientOf(id: string, value: unknown): KnownClient {
   }
   const { client_id: named, client_name: name, redirect_uris: redirectUris } = read.data;
   if (named !== id) throw new Error('client_id: the document describes another client');
+  const { token_endpoint_auth_method: preferred = tokenMethods.none } = read.data;
+  const offered = read.data.token_endpoint_auth_methods_supported ?? [preferred];
+  const isPublic = offered.includes(tokenMethods.none);
+  const keys = offered.includes(tokenMethods.key) ? keysOf(read.data, log) : undefined;
+  if (!isPublic && keys === undefined)
+    throw new Error(`token_endpoint_auth_method: expected ${Object.values(tokenMethods).join(' or ')}`);
   const { host } = new URL(id);
-  return { name: shownName(name ?? host), redirectUris, host };
+  return { name: shownName(name ?? host), redirectUris, host, isPublic, keys };
+}
+
+/** @throws Error for keys that cannot prove anything */
+function keysOf(
+  { jwks, jwks_uri: address, token_endpoint_auth_signing_alg: algorithm }: z.infer<typeof document>,
+  log: Logger,
+): ClientKeys {
+  if (algorithm !== undefined && !isAlgorithm(algorithm))
+    throw new Error('token_endpoint_auth_signing_alg: expected an asymmetric algorithm');
+  if (jwks !== undefined && address !== undefined)
+    throw new Error('jwks: a document has either jwks or jwks_uri');
+  if (jwks !== undefined) return { source: readKeyList(jwks, log, false), algorithm };
+  if (address === undefined) throw new Error(`jwks_uri: ${tokenMethods.key} needs jwks or jwks_uri`);
+  return { source: address, algorithm };
 }

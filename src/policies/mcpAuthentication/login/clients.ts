@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { TextSeal } from '../../../auth/index.ts';
+import { assertedClient, jwtBearer, type TextSeal } from '../../../auth/index.ts';
 import { messageOf } from '../../../errorText.ts';
 import type { Reply } from '../../../http/index.ts';
 import type { PolicyTools } from '../../policy.ts';
 import { ClientDocuments, type ClientDocumentSettings } from './clientDocuments.ts';
-import { shownName, type KnownClient } from './knownClient.ts';
+import { shownName, tokenMethods, type KnownClient } from './knownClient.ts';
 import { redirectUriForms, redirectUriList } from './redirectUris.ts';
 import { json, jsonOf, oauthError } from './replies.ts';
 
@@ -25,6 +25,13 @@ const registration = z.looseObject({
 });
 const registered = z.object({ name: z.string(), redirectUris: z.array(z.string()) });
 
+/** The client of a request for tokens. */
+export interface AskingClient {
+  readonly id: string;
+  /** It has proven that it is itself. */
+  readonly isProven: boolean;
+}
+
 /** The clients of a login at the gateway. Nothing is kept of those that register: their id is the sealed registration. */
 export class LoginClients {
   readonly registers: boolean;
@@ -38,7 +45,7 @@ export class LoginClients {
     { log, now, guarded = false, keySets }: Pick<PolicyTools, 'log' | 'now' | 'guarded' | 'keySets'>,
   ) {
     this.registers = registers;
-    this.documents = documents && new ClientDocuments(documents, { now, guarded, owner: keySets });
+    this.documents = documents && new ClientDocuments(documents, { now, guarded, owner: keySets, log });
     this.seal = seal;
     this.log = log;
   }
@@ -65,7 +72,7 @@ export class LoginClients {
       redirect_uris: uris,
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      token_endpoint_auth_method: 'none',
+      token_endpoint_auth_method: tokenMethods.none,
     });
   }
 
@@ -87,12 +94,42 @@ export class LoginClients {
     }
   }
 
-  /** May a client with this id ask for tokens? Its codes and refresh tokens are bound to the id. */
-  admits(id: string): boolean {
-    return this.opened(id) !== undefined || this.documents?.admits(id) === true;
+  /** The methods of `token_endpoint_auth_methods_supported` (RFC 8414 §2). */
+  get methods(): readonly string[] {
+    return this.documents === undefined ? [tokenMethods.none] : Object.values(tokenMethods);
+  }
+
+  /**
+   * The client that asks for tokens, or the refusal. Its codes and refresh tokens are bound to the id.
+   * @param audiences the names of the gateway as an authorization server
+   */
+  async asking(form: URLSearchParams, audiences: readonly string[]): Promise<AskingClient | Reply> {
+    // RFC 6749 §3.2: a parameter without a value is as good as absent.
+    const [named, type, assertion] = ['client_id', 'client_assertion_type', 'client_assertion'].map(
+      (name) => form.get(name) ?? '',
+    ) as [string, string, string];
+    // RFC 7521 §4.2: the assertion names the client, too.
+    const id = named === '' ? (assertedClient(assertion) ?? '') : named;
+    const documents = this.documents?.admits(id) === true ? this.documents : undefined;
+    if (documents === undefined && this.opened(id) === undefined)
+      return oauthError('invalid_client', 'the client is not registered here', 401);
+    if (assertion === '' && type === '') return { id, isProven: false };
+    if (documents === undefined || type !== jwtBearer)
+      return oauthError('invalid_client', `expected a client with a document, and ${jwtBearer}`, 401);
+    try {
+      const proof = await documents.prove(id, assertion, audiences);
+      if (!('reason' in proof)) return { id, isProven: true };
+      const { reason, detail } = proof;
+      this.log.warn('Login: the assertion of a client was refused', { client: id, reason, detail });
+      return oauthError('invalid_client', 'the client assertion is not valid', 401);
+    } catch (error) {
+      this.log.warn('Login: the keys of a client cannot be read', { client: id, problem: messageOf(error) });
+      return oauthError('temporarily_unavailable', 'the keys of the client cannot be read', 503);
+    }
   }
 
   private opened(id: string): KnownClient | undefined {
-    return this.registers ? registered.safeParse(this.seal.open('client', id)).data : undefined;
+    const client = this.registers ? registered.safeParse(this.seal.open('client', id)).data : undefined;
+    return client && { ...client, isPublic: true };
   }
 }

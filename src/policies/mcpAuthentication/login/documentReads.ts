@@ -2,11 +2,7 @@ import { lookup } from 'node:dns';
 import { getJson, guardedFetch } from '../../../auth/index.ts';
 import { Unreachable } from '../../../files/index.ts';
 import { closedAddresses, isAmong, networks, oneAtATime, specialAddresses } from '../../../http/index.ts';
-import { oncePerProcess } from '../../oncePerProcess.ts';
-import type { KnownClient } from './knownClient.ts';
 
-/** The draft proposes 5 KB as the limit, for documents without keys. */
-const mostBytes = 16_384;
 const timeoutMs = 5_000;
 /** Reads at the same time: in all, and of one host. */
 const atOnce = { all: 16, host: 4 };
@@ -22,8 +18,8 @@ export interface DocumentReach {
   readonly fetch: typeof fetch;
 }
 
-interface Kept {
-  readonly client: KnownClient;
+interface Kept<Content> {
+  readonly content: Content;
   readonly characters: number;
   /** Milliseconds since the epoch. */
   readonly until: number;
@@ -31,27 +27,38 @@ interface Kept {
 }
 
 /** A document that somebody asks for. */
-export interface WantedDocument {
-  /** Its address. */
-  readonly id: string;
+export interface WantedDocument<Content> {
+  readonly address: string;
   readonly reach: DocumentReach;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Throws an Error for a document that describes no client, or another one. */
-  readonly read: (id: string, value: unknown) => KnownClient;
+  /** Throws an Error for a document that cannot be used. */
+  readonly read: (value: unknown) => Content;
+  /** A document of more than a minute ago is read again: something is missing in it. */
+  readonly again?: boolean;
 }
 
-/** The documents that a process reads, with limits on everything that strangers can make grow. */
-export class DocumentReads {
-  /** The reads of a process. */
-  static readonly of = oncePerProcess(() => new DocumentReads());
+export interface DocumentLimits<Content> {
+  /** Of a document. */
+  readonly mostBytes: number;
+  /** Characters that the content of a document holds in memory. */
+  readonly charactersOf: (content: Content) => number;
+}
+
+/** The documents of one kind that a process reads, with limits on everything that strangers can make grow. */
+export class DocumentReads<Content> {
+  private readonly limits: DocumentLimits<Content>;
   private readonly lookup = oneAtATime(lookup, timeoutMs);
   private readonly reaches = new Map<string, DocumentReach>();
   /** The one that was used last comes last. */
-  private readonly kept = new Map<string, Kept>();
-  private readonly running = new Map<string, Promise<KnownClient>>();
+  private readonly kept = new Map<string, Kept<Content>>();
+  private readonly running = new Map<string, Promise<Content>>();
   private readonly perHost = new Map<string, number>();
   private characters = 0;
+
+  constructor(limits: DocumentLimits<Content>) {
+    this.limits = limits;
+  }
 
   /** @param own networks that are not public, and open @param guarded not for what `closedAddresses` has */
   reach(own: readonly string[], guarded: boolean): DocumentReach {
@@ -72,30 +79,30 @@ export class DocumentReads {
   }
 
   /**
-   * The client that a document describes, from memory while it is fresh, and for a day where its server does not answer.
-   * @throws Error with a message fit for the log
+   * The content of a document, from memory while it is fresh, and for a day where its server does not answer.
+   * @throws Error with a message fit for the log; Unreachable where the document may be good
    */
-  async get(wanted: WantedDocument): Promise<KnownClient> {
-    const { id, reach, now } = wanted;
-    const key = `${reach.key} ${id}`;
+  async get(wanted: WantedDocument<Content>): Promise<Content> {
+    const { address, reach, now, again = false } = wanted;
+    const key = `${reach.key} ${address}`;
     const kept = this.kept.get(key);
     if (kept !== undefined) {
       this.kept.delete(key);
       this.kept.set(key, kept);
-      if (now() < kept.until) return kept.client;
+      if (now() < (again ? kept.readAt + fresh.shortestMs : kept.until)) return kept.content;
     }
     try {
       return await (this.running.get(key) ?? this.begin(key, wanted));
     } catch (error) {
       const isOld = kept === undefined || now() >= kept.readAt + fresh.longestMs;
       if (isOld || !(error instanceof Unreachable)) throw error;
-      return kept.client;
+      return kept.content;
     }
   }
 
   /** @throws Unreachable where too many are being read */
-  private begin(key: string, wanted: WantedDocument): Promise<KnownClient> {
-    const { hostname } = new URL(wanted.id);
+  private begin(key: string, wanted: WantedDocument<Content>): Promise<Content> {
+    const { hostname } = new URL(wanted.address);
     const ofHost = this.perHost.get(hostname) ?? 0;
     if (this.running.size >= atOnce.all || ofHost >= atOnce.host)
       throw new Unreachable('too many documents are being read');
@@ -110,22 +117,23 @@ export class DocumentReads {
     return reading;
   }
 
-  private async read(key: string, { id, reach, now, read }: WantedDocument): Promise<KnownClient> {
-    const { value, maxAgeMs = fresh.usualMs } = await getJson(id, {
+  private async read(key: string, { address, reach, now, read }: WantedDocument<Content>): Promise<Content> {
+    const { mostBytes, charactersOf } = this.limits;
+    const { value, maxAgeMs = fresh.usualMs } = await getJson(address, {
       fetch: reach.fetch,
       signal: AbortSignal.timeout(timeoutMs),
       timeoutMs,
       maxBytes: mostBytes,
       maxRedirects: 0,
     });
-    const client = read(id, value);
+    const content = read(value);
     const freshMs = Math.min(Math.max(maxAgeMs, fresh.shortestMs), fresh.longestMs);
-    const characters = key.length + client.name.length + client.redirectUris.join('').length;
-    this.keep(key, { client, characters, readAt: now(), until: now() + freshMs });
-    return client;
+    const characters = key.length + charactersOf(content);
+    this.keep(key, { content, characters, readAt: now(), until: now() + freshMs });
+    return content;
   }
 
-  private keep(key: string, kept: Kept): void {
+  private keep(key: string, kept: Kept<Content>): void {
     this.forget(key);
     this.kept.set(key, kept);
     this.characters += kept.characters;

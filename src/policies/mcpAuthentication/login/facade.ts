@@ -1,11 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
+import { algorithmNames, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { GatewayError } from '../../../errors.ts';
 import type { Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
-import { LoginClients, type ClientSources } from './clients.ts';
+import { LoginClients, type AskingClient, type ClientSources } from './clients.ts';
 import { consentPage, errorPage } from './consentPage.ts';
 import { loginCookie } from './loginCookie.ts';
 import { askProvider, type TokenAnswer } from './providerTokens.ts';
@@ -42,8 +42,11 @@ const loginMs = 600_000;
 const codeMs = 60_000;
 const mostBodyBytes = 65_536;
 
+/** A client without this mark is public. Texts of older gateways have none. */
+const keyed = { isKeyed: z.boolean().optional() };
 const pending = z.object({
   client: z.string(),
+  ...keyed,
   redirectUri: z.string(),
   challenge: z.string(),
   state: z.string().optional(),
@@ -54,6 +57,7 @@ const pending = z.object({
 const sent = pending.extend({ verifier: z.string() });
 const granted = z.object({
   client: z.string(),
+  ...keyed,
   redirectUri: z.string(),
   challenge: z.string(),
   code: z.string(),
@@ -61,7 +65,7 @@ const granted = z.object({
   callback: z.string(),
   until: z.number(),
 });
-const refresh = z.object({ client: z.string(), token: z.string() });
+const refresh = z.object({ client: z.string(), ...keyed, token: z.string() });
 
 /**
  * An authorization server in front of a provider that registers no clients: it registers MCP clients, asks users for
@@ -111,7 +115,10 @@ export class LoginFacade {
       response_modes_supported: ['query'],
       grant_types_supported: ['authorization_code', 'refresh_token'],
       code_challenge_methods_supported: ['S256'],
-      token_endpoint_auth_methods_supported: ['none'],
+      token_endpoint_auth_methods_supported: this.clients.methods,
+      ...(this.clients.readsDocuments
+        ? { token_endpoint_auth_signing_alg_values_supported: algorithmNames }
+        : {}),
       authorization_response_iss_parameter_supported: true,
       ...(this.shared.scopes.length === 0 ? {} : { scopes_supported: this.shared.scopes }),
     };
@@ -127,7 +134,7 @@ export class LoginFacade {
         // Without an answer, the request would go to another route.
         return this.clients.registers ? (posted(method) ?? this.register(exchange)) : { status: 404 };
       case endpoints.token:
-        return posted(method) ?? this.token(exchange);
+        return posted(method) ?? this.token(exchange, place);
       case endpoints.authorize:
         if (method === 'GET') return this.authorize(exchange, place);
         return method === 'POST' ? this.decide(exchange, place) : notAllowed('GET, POST');
@@ -176,6 +183,7 @@ export class LoginFacade {
     const until = this.tools.now() + loginMs;
     const request: z.infer<typeof pending> = {
       client: digest(clientId),
+      isKeyed: !client.isPublic,
       redirectUri,
       challenge,
       ...(state === undefined ? {} : { state }),
@@ -237,9 +245,10 @@ export class LoginFacade {
     const code = query.get('code');
     if (code === null || code === '')
       return this.back(place, login.data, { error: errorOf(query.get('error')) });
-    const { client: of, redirectUri, challenge, verifier } = login.data;
+    const { client: of, isKeyed, redirectUri, challenge, verifier } = login.data;
     const grant: z.infer<typeof granted> = {
       client: of,
+      isKeyed,
       redirectUri,
       challenge,
       code,
@@ -250,51 +259,52 @@ export class LoginFacade {
     return this.back(place, login.data, { code: this.seal.seal('code', grant) });
   }
 
-  private async token(exchange: Exchange): Promise<Reply> {
+  private async token(exchange: Exchange, place: LoginPlace): Promise<Reply> {
     const form = formOf(await exchange.request.readBody(mostBodyBytes));
-    const clientId = form.get('client_id') ?? '';
-    if (!this.clients.admits(clientId))
-      return oauthError('invalid_client', 'the client is not registered here', 401);
+    const client = await this.clients.asking(form, [this.issuerOf(place), urlOf(place, 'token')]);
+    if (!('isProven' in client)) return client;
     switch (form.get('grant_type')) {
       case 'authorization_code':
-        return await this.redeem(form, clientId);
+        return await this.redeem(form, client);
       case 'refresh_token':
-        return await this.refresh(form, clientId);
+        return await this.refresh(form, client);
       default:
         return oauthError('unsupported_grant_type', 'expected authorization_code or refresh_token');
     }
   }
 
-  private async redeem(form: URLSearchParams, clientId: string): Promise<Reply> {
+  private async redeem(form: URLSearchParams, client: AskingClient): Promise<Reply> {
     const grant = granted.safeParse(this.seal.open('code', form.get('code') ?? ''));
     if (!grant.success || grant.data.until < this.tools.now())
       return oauthError('invalid_grant', 'the code is not valid, or has expired');
-    const { client: of, redirectUri, challenge, code, verifier, callback } = grant.data;
-    if (!equal(of, digest(clientId)) || form.get('redirect_uri') !== redirectUri)
+    const { redirectUri, challenge, code, verifier, callback } = grant.data;
+    if (!isOf(grant.data, client) || form.get('redirect_uri') !== redirectUri)
       return oauthError('invalid_grant', 'the code was issued to another client or address');
     if (!equal(challenge, digest(form.get('code_verifier') ?? '')))
       return oauthError('invalid_grant', 'code_verifier does not fit the code_challenge');
+    if (lacksProof(grant.data, client)) return needsAssertion;
     const answer = await this.ask({
       grant_type: 'authorization_code',
       code,
       redirect_uri: callback,
       code_verifier: verifier,
     });
-    return this.tokens(answer, of, undefined);
+    return this.tokens(answer, grant.data, undefined);
   }
 
-  private async refresh(form: URLSearchParams, clientId: string): Promise<Reply> {
+  private async refresh(form: URLSearchParams, client: AskingClient): Promise<Reply> {
     const written = form.get('refresh_token') ?? '';
     const held = refresh.safeParse(this.seal.open('refresh', written));
-    if (!held.success || !equal(held.data.client, digest(clientId)))
+    if (!held.success || !isOf(held.data, client))
       return oauthError('invalid_grant', 'the refresh token is not valid for this client');
+    if (lacksProof(held.data, client)) return needsAssertion;
     const scope = form.get('scope');
     const answer = await this.ask({
       grant_type: 'refresh_token',
       refresh_token: held.data.token,
       ...(scope === null || scope === '' ? {} : { scope }),
     });
-    return this.tokens(answer, held.data.client, written);
+    return this.tokens(answer, held.data, written);
   }
 
   private async ask(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
@@ -315,13 +325,13 @@ export class LoginFacade {
   }
 
   /** Passes tokens on; a refresh token is sealed, because it is worth something together with the shared secret. */
-  private tokens(answer: TokenAnswer, of: string, before: string | undefined): Reply {
+  private tokens(answer: TokenAnswer, { client, isKeyed }: Issued, before: string | undefined): Reply {
     if (answer.kind === 'refused') return oauthError(answer.error, 'the identity provider refused the grant');
     if (answer.kind === 'failed')
       return oauthError('server_error', 'the identity provider has not answered as expected', 502);
     const { access_token, expires_in, scope, refresh_token: next } = answer.tokens;
     const renewed =
-      typeof next === 'string' ? this.seal.seal('refresh', { client: of, token: next }) : before;
+      typeof next === 'string' ? this.seal.seal('refresh', { client, isKeyed, token: next }) : before;
     return json(200, {
       access_token,
       token_type: 'Bearer',
@@ -352,6 +362,16 @@ export class LoginFacade {
     return redirect(url.href);
   }
 }
+
+/** The client that a code or a refresh token was issued to. */
+type Issued = Pick<z.infer<typeof refresh>, 'client' | 'isKeyed'>;
+
+const isOf = ({ client }: Issued, { id }: AskingClient): boolean => equal(client, digest(id));
+
+/** Did the client have to prove itself, and did not? */
+const lacksProof = ({ isKeyed = false }: Issued, { isProven }: AskingClient): boolean => isKeyed && !isProven;
+
+const needsAssertion = oauthError('invalid_client', 'the client must send client_assertion', 401);
 
 /** An address in its usual form, without a slash at its end. */
 const bare = (address: string): string | undefined => URL.parse(address)?.href.replace(/\/$/, '');
