@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { GatewayError } from '../../errors.ts';
-import type { RedisStore } from '../../store/index.ts';
+import { StoreError, type RedisStore, type Store } from '../../store/index.ts';
 import { RedisServer, withoutRedis } from '../../store/redisServer.testing.ts';
 import { connectedStore } from '../../store/testStore.testing.ts';
 import { until } from '../../until.testing.ts';
 import { prepared, toolsWith } from '../tools.testing.ts';
 import { CallsInProgress, type CallEnd } from './callsInProgress.ts';
+import { keepScript, leaveScript } from './callScripts.ts';
 import { mcpBudgets } from './index.ts';
 import { StoredCalls, type StoredCallsOptions } from './storedCalls.ts';
 
@@ -172,6 +173,50 @@ describe('budgets of replicas', { skip: withoutRedis }, () => {
     for (let i = 0; i < 2; i++) assert.ok((await enterOrFail('alice')) !== undefined);
     assert.equal(await enterOrFail('alice'), undefined);
   });
+});
+
+test('the first commands of a connection remove calls that ended without one, even after the time of a lease', async (t) => {
+  let connection = 1;
+  const ran: (readonly [string, ...(string | number)[]])[] = [];
+  const store: Store = {
+    get connection() {
+      return connection;
+    },
+    run: (script, _, args) => {
+      if (connection === 0) return Promise.reject(new StoreError('not connected'));
+      ran.push([script === leaveScript ? 'leave' : script === keepScript ? 'keep' : 'enter', ...args]);
+      return Promise.resolve(1);
+    },
+    subscribe: () => undefined,
+    tried: () => Promise.resolve(),
+    close: () => undefined,
+  };
+  const calls = new StoredCalls({
+    store,
+    local: new CallsInProgress(),
+    pace: { leaseMs: 300, keepMs: 20 },
+  });
+  t.after(() => calls.close());
+  const enter = () => calls.enter('here', 'alice', { most: 9, failsClosed: false, by: {} });
+  const [before, ongoing] = [await enter(), await enter()];
+  connection = 0;
+  before?.();
+  const unknown = await enter();
+  unknown?.();
+  const since = performance.now();
+  await until('a lease is over', () => performance.now() - since > 400);
+  ran.length = 0;
+  connection = 2;
+  (await enter())?.();
+  assert.deepEqual(
+    ran.slice(0, 3).map(([what]) => what),
+    ['leave', 'keep', 'enter'],
+  );
+  assert.equal(ran[0]?.length, 2, 'the store never knew of the call that began and ended meanwhile');
+  await until('calls in progress are kept', () => ran.filter(([what]) => what === 'keep').length > 25);
+  const removals = ran.filter(([what, id]) => what === 'leave' && id === ran[0]?.[1]);
+  assert.ok(removals.length > 1 && removals.length < 20, 'the removal is repeated until a lease is over');
+  ongoing?.();
 });
 
 test('a global budget without a store closes its route', () => {

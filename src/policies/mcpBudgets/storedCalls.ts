@@ -17,6 +17,8 @@ const leaseMs = 30_000;
 const keepMs = leaseMs / 3;
 /** Calls that one script keeps or removes: no other command runs meanwhile. */
 const mostAtOnce = 1_000;
+/** Calls that are over, and that the store may count. The leases of further ones end by themselves. */
+const mostLeft = 10_000;
 
 export interface StoredCallsOptions {
   readonly store: Store;
@@ -49,8 +51,8 @@ export class StoredCalls implements CallCounter {
   /** Calls in progress. */
   private readonly held = new Set<Call>();
   /**
-   * Calls that are over while the store may count them, and the time when it forgets them: a command that had no answer
-   * still runs when the store goes on.
+   * Calls whose end the store did not confirm, and the time when it has forgotten them. A command that had no answer still
+   * runs when the store goes on, perhaps after the commands of a new connection.
    */
   private readonly left = new Map<Call, number>();
   /** The connection that knows all calls so far. */
@@ -119,10 +121,14 @@ export class StoredCalls implements CallCounter {
 
   /** Removes calls that are over from the store, and renews the leases of those in progress. */
   private tell(): void {
+    const { connection } = this.store;
+    if (connection === 0) return;
     const now = performance.now();
-    for (const [call, forgotten] of this.left) if (forgotten <= now) this.left.delete(call);
-    this.connection = this.store.connection;
-    if (this.connection === 0) return;
+    for (const [call, forgotten] of this.left)
+      // A command of the former connection may run from now on.
+      if (connection !== this.connection) this.left.set(call, now + this.leaseMs);
+      else if (forgotten <= now) this.left.delete(call);
+    this.connection = connection;
     for (const calls of portions(this.left.keys())) this.remove(calls);
     for (const calls of portions(this.held)) {
       for (const call of calls) call.sent = true;
@@ -137,16 +143,11 @@ export class StoredCalls implements CallCounter {
   }
 
   private remove(calls: Portion): void {
-    this.run(leaveScript, calls).then(
-      () => {
-        for (const call of calls) this.left.delete(call);
-      },
-      () => {
-        const forgotten = performance.now() + this.leaseMs;
-        for (const call of calls) this.left.set(call, this.left.get(call) ?? forgotten);
-        this.timer ??= this.tellLater();
-      },
-    );
+    this.run(leaveScript, calls).catch(() => {
+      const forgotten = performance.now() + this.leaseMs;
+      for (const call of calls) if (this.left.size < mostLeft) this.left.set(call, forgotten);
+      this.timer ??= this.tellLater();
+    });
   }
 
   private run(script: Script, calls: Portion, args: readonly number[] = []): Promise<Reply> {
