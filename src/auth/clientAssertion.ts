@@ -1,8 +1,7 @@
 /** JWTs with which OAuth clients prove themselves: `private_key_jwt` (RFC 7523 §2.2 and §3, OpenID Connect Core §9). */
 
 import { checkClaims } from './claims.ts';
-import { readCompactToken, type TokenForm, type UnreadableToken } from './compactToken.ts';
-import type { PublicKey } from './contract.ts';
+import { readCompactToken, type CompactToken, type TokenForm, type UnreadableToken } from './compactToken.ts';
 import type { KeyList } from './keyList.ts';
 import { receivedValue } from './shown.ts';
 import { keyProblem, signatureProblem } from './signature.ts';
@@ -16,7 +15,7 @@ const form: TokenForm = { types: ['JWT', 'client-authentication+jwt'], needsKeyI
 const leewayMs = 60_000;
 /** `exp` may lie so far ahead. */
 const longestMs = 3_600_000;
-/** Keys that may be tried for an assertion that names none. */
+/** Keys that may be tried for an assertion: a check of a large key takes more than a millisecond. */
 const mostTried = 8;
 const longestId = 256;
 
@@ -27,14 +26,16 @@ export interface AssertingClient {
   readonly audiences: readonly string[];
   /** The only algorithm; undefined: any asymmetric one that fits the key. */
   readonly algorithm?: string | undefined;
-  /** Its keys. @param fresh not those that do not have a key that the assertion names. Rejects where they cannot be read. */
-  readonly keys: (fresh: boolean) => Promise<KeyList>;
+  /** Its keys. @param again those that were read before do not fit. Rejects where keys cannot be read. */
+  readonly keys: (again: boolean) => Promise<KeyList>;
 }
 
-/** A valid assertion: nobody may use the same `id` again before the time, in milliseconds since the epoch. */
+/** A valid assertion. Times are in milliseconds since the epoch. */
 export interface ValidAssertion {
   readonly id: string;
+  /** Nobody may use the same `id` again before. */
   readonly until: number;
+  readonly checkedAt: number;
 }
 
 /** The client that an assertion is about; nothing is checked. */
@@ -52,33 +53,44 @@ export function assertedClient(assertion: string): string | undefined {
 export async function verifyAssertion(
   assertion: string,
   client: AssertingClient,
-  now: number,
+  now: () => number,
 ): Promise<ValidAssertion | UnreadableToken> {
   const { id, audiences, algorithm } = client;
   const parsed = readCompactToken(assertion, form);
   if ('reason' in parsed) return parsed;
   if (algorithm !== undefined && parsed.algorithm !== algorithm)
     return { reason: 'algorithm', detail: `alg: expected ${algorithm}, received ${parsed.algorithm}` };
-  const { kid, claims } = parsed;
-  let list = await client.keys(false);
-  if (kid !== '' && !list.byKid.has(kid)) list = await client.keys(true);
-  const keys = kid === '' ? [...list.byKid.values()].flat() : (list.byKid.get(kid) ?? []);
-  if (keys.length === 0) return keyProblem(kid, [...list.byKid.keys()]);
-  if (kid === '' && fitting(keys, parsed.algorithm) > mostTried) return { reason: 'no_key_id' };
+  const first = await client.keys(false);
+  let problem = keysProblem(parsed, first);
+  if (problem !== undefined) {
+    const next = await client.keys(true);
+    if (next.fingerprint !== first.fingerprint) problem = keysProblem(parsed, next);
+  }
+  if (problem !== undefined) return problem;
+  const { claims } = parsed;
+  const at = now();
   const rules = { issuer: id, audiences, requiredClaims: ['sub', 'exp', 'jti'], leewayMs };
-  const problem = signatureProblem(parsed, keys) ?? checkClaims(claims, rules, now);
+  problem = checkClaims(claims, rules, at);
   if (problem !== undefined) return problem;
   const { sub, exp, jti } = claims as { sub: string; exp: number; jti: unknown };
   if (sub !== id) return malformed('sub', id, sub);
-  if (exp * 1_000 > now + longestMs + leewayMs)
+  if (exp * 1_000 > at + longestMs + leewayMs)
     return malformed('exp', `at most ${longestMs / 1_000} s ahead`, exp);
   if (typeof jti !== 'string' || jti === '' || jti.length > longestId)
     return malformed('jti', `a text of at most ${longestId} characters`, jti);
-  return { id: jti, until: exp * 1_000 + leewayMs };
+  return { id: jti, until: exp * 1_000 + leewayMs, checkedAt: at };
 }
 
-const fitting = (keys: readonly PublicKey[], algorithm: string): number =>
-  keys.filter(({ algorithms }) => [...algorithms].some((name) => name === algorithm)).length;
+/** The reason why no key of the list has signed it. */
+function keysProblem(parsed: CompactToken, { byKid }: KeyList): UnreadableToken | undefined {
+  const { kid, algorithm } = parsed;
+  const keys = kid === '' ? [...byKid.values()].flat() : (byKid.get(kid) ?? []);
+  if (keys.length === 0) return keyProblem(kid, [...byKid.keys()]);
+  const fitting = keys.filter(({ algorithms }) => algorithms.has(algorithm));
+  return fitting.length > mostTried
+    ? { reason: 'no_key_id', detail: `more than ${mostTried} keys fit` }
+    : signatureProblem(parsed, keys);
+}
 
 const malformed = (claim: string, expected: string, value: unknown): UnreadableToken => ({
   reason: 'claims',

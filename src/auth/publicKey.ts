@@ -2,6 +2,7 @@ import { createPublicKey, type JsonWebKeyInput, type KeyObject } from 'node:cryp
 import { algorithms, isAlgorithm, type Algorithm } from './algorithms.ts';
 import { decodeBase64url } from './base64url.ts';
 import type { PublicKey } from './contract.ts';
+import { receivedValue } from './shown.ts';
 import { isRoca } from './weakRsa.ts';
 
 /** The reason why a key of a set is left out. `expected` ones are normal in good sets and not worth a warning. */
@@ -28,12 +29,12 @@ export function readPublicKey(entry: unknown, needsId = true): PublicKey | Skipp
   if (purpose !== undefined) return skip(purpose, true);
   if (jwk.d !== undefined) return skip('a private key, which a published set must never hold');
   const kind = kinds.get(jwk.kty);
-  if (kind === undefined) return skip(`key type ${String(jwk.kty)}`);
+  if (kind === undefined) return skip(`key type ${receivedValue(jwk.kty)}`);
 
   const fitting = kind.algorithms(jwk);
   const usable = narrow(fitting, jwk.alg);
   if (usable.length === 0)
-    return skip(`algorithm ${String(jwk.alg ?? jwk.crv ?? '')} of type ${String(jwk.kty)}`);
+    return skip(`algorithm ${receivedValue(jwk.alg ?? jwk.crv)} of type ${receivedValue(jwk.kty)}`);
   const key = kind.read(jwk);
   return 'skipped' in key ? key : { kid, key, algorithms: new Set(usable) };
 }

@@ -1,6 +1,8 @@
 /** MCP clients log in at the gateway with the address of their metadata document, without a registration. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -178,7 +180,36 @@ test('a client that may be public does not need its key, and a wrong proof is re
   const wrong = proof(id, tokenEndpoint, makeKey('RSA', 'one'));
   assert.equal((await login.redeem(id, code, wrong))[0], 401);
   assert.equal((await login.redeem(id, code))[0], 200);
-  assert.equal((await login.redeem(id, await codeOf(), proof(id, tokenEndpoint)))[0], 200);
+  const [, tokens] = await login.redeem(id, await codeOf(), proof(id, tokenEndpoint));
+  const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+  assert.equal((await login.redeem(id, '', refresh))[0], 401, 'it has proven itself before');
+  assert.equal((await login.redeem(id, '', { ...refresh, ...proof(id, tokenEndpoint) }))[0], 200);
+});
+
+test('an assertion for another server is worth nothing here, under the name of that server either', async () => {
+  const id = keyedClient('/keyed.json');
+  const [, tokens] = await login.redeem(
+    id,
+    (await login.logIn(login.authorizeUrl(id))).searchParams.get('code') ?? '',
+    proof(id, login.wellKnown('mcp-login-token')),
+  );
+  const { hostname, port, pathname } = new URL(login.wellKnown('mcp-login-token'));
+  const body = new URLSearchParams({
+    grant_type: 'refresh_token',
+    refresh_token: String(tokens.refresh_token),
+    ...proof(id, `http://evil.test${pathname}`),
+  }).toString();
+  const asked = request({
+    hostname,
+    port,
+    path: pathname,
+    method: 'POST',
+    headers: { host: 'evil.test', 'content-type': 'application/x-www-form-urlencoded' },
+  });
+  asked.end(body);
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  assert.equal(response.statusCode, 401);
+  assert.match(Buffer.concat(await response.toArray()).toString(), /to the issuer where it has logged in/);
 });
 
 test('a client without keys at the moment can try again', async () => {

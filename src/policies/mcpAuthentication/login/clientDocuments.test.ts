@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { setDefaultCACertificates } from 'node:tls';
-import { memoryLog } from '../../../auth/log.testing.ts';
 import { jsonAnswer, startLoopback, type Loopback } from '../../../auth/loopback.testing.ts';
 import { makeKey, makeToken } from '../../../auth/token.testing.ts';
 import { authority } from '../../../proxy/certificates.testing.ts';
@@ -12,7 +11,6 @@ let id = '';
 const redirectUris = ['https://app.test/back'];
 const described = (more: object = {}): object => ({ client_id: id, redirect_uris: redirectUris, ...more });
 let now = 0;
-const { log } = memoryLog();
 
 before(async () => {
   const ca = authority();
@@ -31,8 +29,7 @@ const documents = (
   hosts = ['localhost'],
   networks = ['127.0.0.0/8', '::1'],
   owner: object = {},
-): ClientDocuments =>
-  new ClientDocuments({ hosts, networks }, { now: () => now, guarded: false, owner, log });
+): ClientDocuments => new ClientDocuments({ hosts, networks }, { now: () => now, guarded: false, owner });
 
 const key = makeKey('P-256', 'one');
 const keyed = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.jwk] } };
@@ -110,7 +107,14 @@ test('a document that describes another client, or one that the gateway cannot s
     [described({ client_id: `${id}?` }), /client_id: the document describes another client/],
     [described({ client_id: undefined }), /client_id/],
     [described({ client_secret: 's' }), /client_secret: a document cannot hold a secret/],
-    [described({ token_endpoint_auth_method: 'client_secret_basic' }), /token_endpoint_auth_method/],
+    [
+      described({
+        token_endpoint_auth_method: 'client_secret_basic',
+        token_endpoint_auth_methods_supported: ['none'],
+      }),
+      /token_endpoint_auth_method: a document cannot hold a secret/,
+    ],
+    [described({ token_endpoint_auth_method: 'tls_client_auth' }), /expected none or private_key_jwt/],
     [
       described({ token_endpoint_auth_method: 'none', token_endpoint_auth_methods_supported: [] }),
       /token_endpoint_auth_method/,
@@ -118,6 +122,11 @@ test('a document that describes another client, or one that the gateway cannot s
     [described({ ...keyed, jwks: undefined }), /private_key_jwt needs jwks or jwks_uri/],
     [described({ ...keyed, jwks_uri: id }), /either jwks or jwks_uri/],
     [described({ ...keyed, jwks: { keys: [] } }), /no usable key/],
+    [
+      described({ ...keyed, jwks: { keys: [{ kty: { toString: 1 } }] } }),
+      /first key cannot be used: key type/,
+    ],
+    [described({ ...keyed, jwks: { keys: Array(33).fill(key.jwk) } }), /more than 32 keys/],
     [described({ ...keyed, token_endpoint_auth_signing_alg: 'HS256' }), /token_endpoint_auth_signing_alg/],
     [described({ ...keyed, jwks: undefined, jwks_uri: 'https://evil.test/keys' }), /jwks_uri: expected/],
     [described({ ...keyed, jwks: undefined, jwks_uri: id.replace('https', 'http') }), /jwks_uri: expected/],
@@ -154,7 +163,7 @@ test('a document at an address that is not public is read only in a network that
 test('a tenant of a cluster opens no address of the machine', async () => {
   const some = new ClientDocuments(
     { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'] },
-    { now: () => now, guarded: true, owner: {}, log },
+    { now: () => now, guarded: true, owner: {} },
   );
   await assert.rejects(some.get(id), /does not fetch documents from/);
   await assert.rejects(
@@ -312,6 +321,12 @@ test('a client with a key may be public, too, where its document says so', async
   assert.equal(await judged(some, asserted()), 'good');
   server.answer = jsonAnswer(described());
   assert.match(await judged(documents(), asserted()), /has no keys/);
+  for (const unusable of [{ jwks: {} }, { jwks: undefined, jwks_uri: 'https://evil.test/keys' }]) {
+    server.answer = jsonAnswer(described({ ...keyed, ...both, ...unusable }));
+    const client_ = documents();
+    assert.deepEqual((await client_.get(id)).isPublic, true);
+    assert.match(await judged(client_, asserted()), /has no keys/);
+  }
 });
 
 test('the algorithm of a document is the only one of its assertions', async () => {
@@ -328,6 +343,42 @@ test('an assertion without kid is tried with few keys, and keys need no kid', as
   server.answer = jsonAnswer(described({ ...keyed, jwks: { keys: many } }));
   assert.match(await judged(documents(), asserted({}, { kid: undefined })), /^no_key_id/);
   assert.equal(await judged(documents(), asserted({}, { kid: 'key 8' })), 'good');
+  const same = Array.from({ length: 9 }, () => key.jwk);
+  server.answer = jsonAnswer(described({ ...keyed, jwks: { keys: same } }));
+  assert.match(await judged(documents(), asserted()), /^no_key_id/);
+});
+
+test('keys in a document that were replaced are read again, with kid and without', async () => {
+  const some = documents();
+  const next = makeKey('P-256', 'one');
+  for (const [at, by] of [
+    [0, key],
+    [60_000, next],
+    [120_000, key],
+  ] as const) {
+    now = at;
+    server.answer = jsonAnswer(described({ ...keyed, jwks: { keys: [by.jwk] } }));
+    assert.equal(await judged(some, asserted({}, at === 120_000 ? { kid: undefined } : {}, by)), 'good');
+  }
+  assert.equal(server.asked.length, 3);
+  server.answer = (_, response) => response.writeHead(404).end();
+  now = 180_000;
+  for (let i = 0; i < 3; i++) assert.match(await judged(some, asserted({}, {}, next)), /^signature/);
+  assert.equal(server.asked.length, 4, 'a failed read is not tried again at once');
+  assert.equal(await judged(some, asserted()), 'good');
+});
+
+test('an assertion that expires while its keys are read is refused', async () => {
+  const address = new URL('/keys', id).href;
+  server.answer = (request, response) => {
+    if (request.url === '/keys') now = 400_000;
+    const document =
+      request.url === '/keys'
+        ? { keys: [key.jwk] }
+        : described({ ...keyed, jwks: undefined, jwks_uri: address });
+    jsonAnswer(document)(request, response);
+  };
+  assert.match(await judged(documents(), asserted()), /^expired/);
 });
 
 test('keys at an address stay fresh like documents, and an assertion of a new key has them read again', async () => {

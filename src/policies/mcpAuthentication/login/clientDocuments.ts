@@ -3,14 +3,13 @@
 import { z } from 'zod';
 import {
   isAlgorithm,
-  readKeyList,
+  readClientKeys,
   verifyAssertion,
   type KeyList,
   type UnreadableToken,
   type ValidAssertion,
 } from '../../../auth/index.ts';
 import { hostnameMatches } from '../../../model/index.ts';
-import type { Logger } from '../../../telemetry/index.ts';
 import { oncePerProcess } from '../../oncePerProcess.ts';
 import { DocumentReads, type DocumentReach } from './documentReads.ts';
 import { shownName, tokenMethods, type ClientKeys, type KnownClient } from './knownClient.ts';
@@ -39,7 +38,10 @@ const document = z.looseObject({
     .refine(has('authorization_code'), 'authorization_code is missing')
     .optional(),
   response_types: z.array(z.string()).refine(has('code'), 'code is missing').optional(),
-  token_endpoint_auth_method: z.string().optional(),
+  token_endpoint_auth_method: z
+    .string()
+    .refine((method) => !method.startsWith('client_secret_'), 'a document cannot hold a secret')
+    .optional(),
   // OpenID Connect Relying Party Metadata Choices: the method above is the one that the client prefers.
   token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
   token_endpoint_auth_signing_alg: z.string().optional(),
@@ -60,12 +62,12 @@ export interface DocumentTools {
   readonly guarded: boolean;
   /** An object that the process has once: all policies of a process share what they have read, and its limits. */
   readonly owner: object;
-  readonly log: Logger;
 }
 
-/** A key object holds as much as its text again. */
+/** Characters that stand for the memory of a key: measured, 2.6 to 4.9 KB beside its text. */
+const sizeOfKey = 5_000;
 const sizeOf = (keys: KeyList | string): number =>
-  typeof keys === 'string' ? keys.length : 2 * keys.fingerprint.length;
+  typeof keys === 'string' ? keys.length : keys.fingerprint.length + sizeOfKey * keys.size;
 
 /** The parts of a process that its policies share. The draft proposes 5 KB as the limit, for documents without keys. */
 const shared = oncePerProcess(() => ({
@@ -87,15 +89,10 @@ export class ClientDocuments {
   private readonly shared: ReturnType<typeof shared>;
   private readonly reach: { readonly clients: DocumentReach; readonly keySets: DocumentReach };
   private readonly now: () => number;
-  private readonly log: Logger;
 
-  constructor(
-    { hosts, networks: own = [] }: ClientDocumentSettings,
-    { now, guarded, owner, log }: DocumentTools,
-  ) {
+  constructor({ hosts, networks: own = [] }: ClientDocumentSettings, { now, guarded, owner }: DocumentTools) {
     this.hosts = hosts;
     this.now = now;
-    this.log = log;
     this.shared = shared(owner);
     const { clients, keySets } = this.shared;
     this.reach = { clients: clients.reach(own, guarded), keySets: keySets.reach(own, guarded) };
@@ -113,22 +110,19 @@ export class ClientDocuments {
   /**
    * The client that a document describes.
    * @param id one that `admits` has let pass
+   * @param again reads a document of more than a minute ago again
    * @throws Error with a message fit for the log
    */
-  async get(id: string): Promise<KnownClient> {
+  async get(id: string, again = false): Promise<KnownClient> {
     const reach = this.reach.clients;
     const { now } = this;
-    const client = await this.shared.clients.get({
-      address: id,
-      reach,
-      now,
-      read: (value) => clientOf(id, value, this.log),
-    });
-    // Policies share what they have read, and name different hosts.
+    const read = (value: unknown): KnownClient => clientOf(id, value);
+    const client = await this.shared.clients.get({ address: id, reach, now, read, again });
     const source = client.keys?.source;
-    if (typeof source === 'string' && !this.admits(source))
-      throw new Error('jwks_uri: expected an https address of a host in clientDocuments.hosts');
-    return client;
+    // Policies share what they have read, and name different hosts.
+    if (typeof source !== 'string' || this.admits(source)) return client;
+    if (client.isPublic) return { ...client, keys: undefined };
+    throw new Error('jwks_uri: expected an https address of a host in clientDocuments.hosts');
   }
 
   /**
@@ -142,26 +136,28 @@ export class ClientDocuments {
     assertion: string,
     audiences: readonly string[],
   ): Promise<ValidAssertion | UnreadableToken> {
-    const { keys } = await this.get(id);
-    if (keys === undefined) return { reason: 'claims', detail: 'the document of the client has no keys' };
-    const { source, algorithm } = keys;
-    const proof = await verifyAssertion(
-      assertion,
-      { id, audiences, algorithm, keys: (again) => this.keysAt(source, again) },
-      this.now(),
-    );
+    const known = (await this.get(id)).keys;
+    if (known === undefined)
+      return { reason: 'claims', detail: 'the document of the client has no keys that the gateway can use' };
+    const keys = (again: boolean): Promise<KeyList> => this.keysOf(id, again);
+    const { algorithm } = known;
+    const proof = await verifyAssertion(assertion, { id, audiences, algorithm, keys }, this.now);
     if ('reason' in proof) return proof;
-    return this.shared.used.use(id, proof, this.now())
+    return this.shared.used.use(id, proof)
       ? proof
       : { reason: 'claims', detail: 'jti: the assertion was used before' };
   }
 
-  private async keysAt(source: ClientKeys['source'], again: boolean): Promise<KeyList> {
+  /** @throws Error where the client has no keys, or they cannot be read */
+  private async keysOf(id: string, again: boolean): Promise<KeyList> {
+    const { keys } = await this.get(id, again);
+    if (keys === undefined)
+      throw new Error('the document of the client has no keys that the gateway can use');
+    const { source } = keys;
     if (typeof source !== 'string') return source;
     const reach = this.reach.keySets;
     const { now } = this;
-    const read = (value: unknown): KeyList => readKeyList(value, this.log, false);
-    return await this.shared.keySets.get({ address: source, reach, now, read, again });
+    return await this.shared.keySets.get({ address: source, reach, now, read: readClientKeys, again });
   }
 }
 
@@ -174,7 +170,7 @@ function addressOf(id: string): URL | undefined {
 }
 
 /** @throws Error for a document that describes no client, or another one */
-function clientOf(id: string, value: unknown, log: Logger): KnownClient {
+function clientOf(id: string, value: unknown): KnownClient {
   const read = document.safeParse(value);
   if (!read.success) {
     const [issue] = read.error.issues;
@@ -185,23 +181,36 @@ function clientOf(id: string, value: unknown, log: Logger): KnownClient {
   const { token_endpoint_auth_method: preferred = tokenMethods.none } = read.data;
   const offered = read.data.token_endpoint_auth_methods_supported ?? [preferred];
   const isPublic = offered.includes(tokenMethods.none);
-  const keys = offered.includes(tokenMethods.key) ? keysOf(read.data, log) : undefined;
+  const keys = offered.includes(tokenMethods.key) ? keysIn(read.data, isPublic) : undefined;
   if (!isPublic && keys === undefined)
     throw new Error(`token_endpoint_auth_method: expected ${Object.values(tokenMethods).join(' or ')}`);
   const { host } = new URL(id);
   return { name: shownName(name ?? host), redirectUris, host, isPublic, keys };
 }
 
-/** @throws Error for keys that cannot prove anything */
-function keysOf(
-  { jwks, jwks_uri: address, token_endpoint_auth_signing_alg: algorithm }: z.infer<typeof document>,
-  log: Logger,
-): ClientKeys {
+/**
+ * The keys of a document; undefined where none can be used, and the client does not need them.
+ * @throws Error for a client that needs them
+ */
+function keysIn(read: z.infer<typeof document>, isPublic: boolean): ClientKeys | undefined {
+  try {
+    return usableKeys(read);
+  } catch (error) {
+    if (isPublic) return undefined;
+    throw error;
+  }
+}
+
+function usableKeys({
+  jwks,
+  jwks_uri: address,
+  token_endpoint_auth_signing_alg: algorithm,
+}: z.infer<typeof document>): ClientKeys {
   if (algorithm !== undefined && !isAlgorithm(algorithm))
     throw new Error('token_endpoint_auth_signing_alg: expected an asymmetric algorithm');
   if (jwks !== undefined && address !== undefined)
     throw new Error('jwks: a document has either jwks or jwks_uri');
-  if (jwks !== undefined) return { source: readKeyList(jwks, log, false), algorithm };
+  if (jwks !== undefined) return { source: readClientKeys(jwks), algorithm };
   if (address === undefined) throw new Error(`jwks_uri: ${tokenMethods.key} needs jwks or jwks_uri`);
   return { source: address, algorithm };
 }

@@ -28,8 +28,14 @@ const registered = z.object({ name: z.string(), redirectUris: z.array(z.string()
 /** The client of a request for tokens. */
 export interface AskingClient {
   readonly id: string;
-  /** It has proven that it is itself. */
-  readonly isProven: boolean;
+  /** The issuer at which it has just proven that it is itself; undefined where it has not. */
+  readonly provenAt: string | undefined;
+}
+
+/** The names of the gateway as an authorization server. */
+export interface ServerNames {
+  readonly issuer: string;
+  readonly tokenEndpoint: string;
 }
 
 /** The clients of a login at the gateway. Nothing is kept of those that register: their id is the sealed registration. */
@@ -45,7 +51,7 @@ export class LoginClients {
     { log, now, guarded = false, keySets }: Pick<PolicyTools, 'log' | 'now' | 'guarded' | 'keySets'>,
   ) {
     this.registers = registers;
-    this.documents = documents && new ClientDocuments(documents, { now, guarded, owner: keySets, log });
+    this.documents = documents && new ClientDocuments(documents, { now, guarded, owner: keySets });
     this.seal = seal;
     this.log = log;
   }
@@ -99,11 +105,8 @@ export class LoginClients {
     return this.documents === undefined ? [tokenMethods.none] : Object.values(tokenMethods);
   }
 
-  /**
-   * The client that asks for tokens, or the refusal. Its codes and refresh tokens are bound to the id.
-   * @param audiences the names of the gateway as an authorization server
-   */
-  async asking(form: URLSearchParams, audiences: readonly string[]): Promise<AskingClient | Reply> {
+  /** The client that asks for tokens, or the refusal. Its codes and refresh tokens are bound to the id. */
+  async asking(form: URLSearchParams, { issuer, tokenEndpoint }: ServerNames): Promise<AskingClient | Reply> {
     // RFC 6749 §3.2: a parameter without a value is as good as absent.
     const [named, type, assertion] = ['client_id', 'client_assertion_type', 'client_assertion'].map(
       (name) => form.get(name) ?? '',
@@ -113,12 +116,12 @@ export class LoginClients {
     const documents = this.documents?.admits(id) === true ? this.documents : undefined;
     if (documents === undefined && this.opened(id) === undefined)
       return oauthError('invalid_client', 'the client is not registered here', 401);
-    if (assertion === '' && type === '') return { id, isProven: false };
+    if (assertion === '' && type === '') return { id, provenAt: undefined };
     if (documents === undefined || type !== jwtBearer)
       return oauthError('invalid_client', `expected a client with a document, and ${jwtBearer}`, 401);
     try {
-      const proof = await documents.prove(id, assertion, audiences);
-      if (!('reason' in proof)) return { id, isProven: true };
+      const proof = await documents.prove(id, assertion, [issuer, tokenEndpoint]);
+      if (!('reason' in proof)) return { id, provenAt: issuer };
       const { reason, detail } = proof;
       this.log.warn('Login: the assertion of a client was refused', { client: id, reason, detail });
       return oauthError('invalid_client', 'the client assertion is not valid', 401);

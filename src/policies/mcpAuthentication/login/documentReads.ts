@@ -24,6 +24,8 @@ interface Kept<Content> {
   /** Milliseconds since the epoch. */
   readonly until: number;
   readonly readAt: number;
+  /** The last time that it was read, or was to be read again. */
+  triedAt: number;
 }
 
 /** A document that somebody asks for. */
@@ -89,13 +91,16 @@ export class DocumentReads<Content> {
     if (kept !== undefined) {
       this.kept.delete(key);
       this.kept.set(key, kept);
-      if (now() < (again ? kept.readAt + fresh.shortestMs : kept.until)) return kept.content;
+      if (now() < (again ? kept.triedAt + fresh.shortestMs : kept.until)) return kept.content;
+      kept.triedAt = now();
     }
     try {
       return await (this.running.get(key) ?? this.begin(key, wanted));
     } catch (error) {
-      const isOld = kept === undefined || now() >= kept.readAt + fresh.longestMs;
-      if (isOld || !(error instanceof Unreachable)) throw error;
+      if (kept === undefined) throw error;
+      const isFresh = now() < kept.until;
+      const isYoung = now() < kept.readAt + fresh.longestMs;
+      if (!isFresh && !(isYoung && error instanceof Unreachable)) throw error;
       return kept.content;
     }
   }
@@ -129,7 +134,8 @@ export class DocumentReads<Content> {
     const content = read(value);
     const freshMs = Math.min(Math.max(maxAgeMs, fresh.shortestMs), fresh.longestMs);
     const characters = key.length + charactersOf(content);
-    this.keep(key, { content, characters, readAt: now(), until: now() + freshMs });
+    const at = now();
+    this.keep(key, { content, characters, readAt: at, triedAt: at, until: at + freshMs });
     return content;
   }
 

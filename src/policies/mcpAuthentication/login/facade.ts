@@ -42,8 +42,11 @@ const loginMs = 600_000;
 const codeMs = 60_000;
 const mostBodyBytes = 65_536;
 
-/** A client without this mark is public. Texts of older gateways have none. */
-const keyed = { isKeyed: z.boolean().optional() };
+/**
+ * The issuer at which the client has to prove itself; undefined for a public client. Whoever calls the gateway chooses the
+ * name of the host, and so the names that a proof may be for.
+ */
+const keyed = { provenAt: z.string().optional() };
 const pending = z.object({
   client: z.string(),
   ...keyed,
@@ -183,7 +186,7 @@ export class LoginFacade {
     const until = this.tools.now() + loginMs;
     const request: z.infer<typeof pending> = {
       client: digest(clientId),
-      isKeyed: !client.isPublic,
+      ...(client.isPublic ? {} : { provenAt: this.issuerOf(place) }),
       redirectUri,
       challenge,
       ...(state === undefined ? {} : { state }),
@@ -245,10 +248,10 @@ export class LoginFacade {
     const code = query.get('code');
     if (code === null || code === '')
       return this.back(place, login.data, { error: errorOf(query.get('error')) });
-    const { client: of, isKeyed, redirectUri, challenge, verifier } = login.data;
+    const { client: of, provenAt, redirectUri, challenge, verifier } = login.data;
     const grant: z.infer<typeof granted> = {
       client: of,
-      isKeyed,
+      ...(provenAt === undefined ? {} : { provenAt }),
       redirectUri,
       challenge,
       code,
@@ -261,8 +264,9 @@ export class LoginFacade {
 
   private async token(exchange: Exchange, place: LoginPlace): Promise<Reply> {
     const form = formOf(await exchange.request.readBody(mostBodyBytes));
-    const client = await this.clients.asking(form, [this.issuerOf(place), urlOf(place, 'token')]);
-    if (!('isProven' in client)) return client;
+    const names = { issuer: this.issuerOf(place), tokenEndpoint: urlOf(place, 'token') };
+    const client = await this.clients.asking(form, names);
+    if ('status' in client) return client;
     switch (form.get('grant_type')) {
       case 'authorization_code':
         return await this.redeem(form, client);
@@ -289,7 +293,7 @@ export class LoginFacade {
       redirect_uri: callback,
       code_verifier: verifier,
     });
-    return this.tokens(answer, grant.data, undefined);
+    return this.tokens(answer, issuedTo(grant.data, client), undefined);
   }
 
   private async refresh(form: URLSearchParams, client: AskingClient): Promise<Reply> {
@@ -304,7 +308,7 @@ export class LoginFacade {
       refresh_token: held.data.token,
       ...(scope === null || scope === '' ? {} : { scope }),
     });
-    return this.tokens(answer, held.data, written);
+    return this.tokens(answer, issuedTo(held.data, client), written);
   }
 
   private async ask(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
@@ -325,13 +329,15 @@ export class LoginFacade {
   }
 
   /** Passes tokens on; a refresh token is sealed, because it is worth something together with the shared secret. */
-  private tokens(answer: TokenAnswer, { client, isKeyed }: Issued, before: string | undefined): Reply {
+  private tokens(answer: TokenAnswer, { client, provenAt }: Issued, before: string | undefined): Reply {
     if (answer.kind === 'refused') return oauthError(answer.error, 'the identity provider refused the grant');
     if (answer.kind === 'failed')
       return oauthError('server_error', 'the identity provider has not answered as expected', 502);
     const { access_token, expires_in, scope, refresh_token: next } = answer.tokens;
     const renewed =
-      typeof next === 'string' ? this.seal.seal('refresh', { client, isKeyed, token: next }) : before;
+      typeof next === 'string'
+        ? this.seal.seal('refresh', { client, provenAt, token: next } satisfies z.infer<typeof refresh>)
+        : before;
     return json(200, {
       access_token,
       token_type: 'Bearer',
@@ -364,14 +370,25 @@ export class LoginFacade {
 }
 
 /** The client that a code or a refresh token was issued to. */
-type Issued = Pick<z.infer<typeof refresh>, 'client' | 'isKeyed'>;
+type Issued = Pick<z.infer<typeof refresh>, 'client' | 'provenAt'>;
 
 const isOf = ({ client }: Issued, { id }: AskingClient): boolean => equal(client, digest(id));
 
-/** Did the client have to prove itself, and did not? */
-const lacksProof = ({ isKeyed = false }: Issued, { isProven }: AskingClient): boolean => isKeyed && !isProven;
+/** Did the client have to prove itself, and did not do it there? */
+const lacksProof = (issued: Issued, { provenAt }: AskingClient): boolean =>
+  issued.provenAt !== undefined && issued.provenAt !== provenAt;
 
-const needsAssertion = oauthError('invalid_client', 'the client must send client_assertion', 401);
+/** A client that has proven itself once has to do so from then on. */
+const issuedTo = ({ client, provenAt }: Issued, asking: AskingClient): Issued => ({
+  client,
+  provenAt: asking.provenAt ?? provenAt,
+});
+
+const needsAssertion = oauthError(
+  'invalid_client',
+  'the client must send client_assertion to the issuer where it has logged in',
+  401,
+);
 
 /** An address in its usual form, without a slash at its end. */
 const bare = (address: string): string | undefined => URL.parse(address)?.href.replace(/\/$/, '');

@@ -13,15 +13,15 @@ export class UsedAssertions {
   private readonly used = new Map<string, number>();
 
   /** @returns false where the client has used it before */
-  use(client: string, { id, until }: ValidAssertion, now: number): boolean {
+  use(client: string, { id, until, checkedAt }: ValidAssertion): boolean {
     for (const [name, over] of this.used) {
-      if (over > now && this.used.size < mostAssertions) break;
+      if (over > checkedAt && this.used.size < mostAssertions) break;
       this.used.delete(name);
     }
     const name = createHash('sha256')
       .update(JSON.stringify([client, id]))
       .digest('base64url');
-    if ((this.used.get(name) ?? 0) > now) return false;
+    if ((this.used.get(name) ?? 0) > checkedAt) return false;
     this.used.set(name, until);
     return true;
   }
