@@ -30,12 +30,12 @@ export function withinOpenFiles(limits: Limits, openFiles: number | undefined, l
   const kept = { ...limits, maxUdpFlows: Math.min(limits.maxUdpFlows, flows) };
   if (kept.maxUdpFlows < limits.maxUdpFlows && limits.maxUdpFlows !== defaults.limits.maxUdpFlows)
     log.warn('limits.maxUdpFlows lowered: the limit of open files is too low', {
-      maxUdpFlows: limits.maxUdpFlows,
+      configured: limits.maxUdpFlows,
+      loweredTo: flows,
       openFiles,
-      inUse: flows,
     });
   if (limits.maxConnections <= most) return kept;
-  const fields = { maxConnections: limits.maxConnections, openFiles, inUse: most };
+  const fields = { configured: limits.maxConnections, loweredTo: most, openFiles };
   const message = 'limits.maxConnections lowered: the limit of open files is too low';
   // The default was not set by the operator, and thousands of connections are left: worth an info line, not a
   // warning.
