@@ -19,6 +19,11 @@ export interface CatalogueEntry {
   /** JSON-RPC error code, where the error can end an MCP call. */
   readonly jsonrpc?: number;
   readonly retry: RetryAnswer;
+  /**
+   * A call that fails so gets the HTTP status, too, while none is sent: the client has to come back later. Calls that fail
+   * with other errors of the gateway or of a target get 200 and the JSON-RPC error.
+   */
+  readonly comeBack?: true;
   /** The text for the client; holds no detail of the inside. */
   readonly message: string;
   /** The meaning of the error and the remedy, for the operator (shown in docs/errors.md). */
@@ -40,6 +45,9 @@ const entry = (
   help,
   ...(jsonrpc === undefined ? {} : { jsonrpc }),
 });
+
+/** An error of a call that asks the client to come back later. */
+const comeBack = (of: CatalogueEntry): CatalogueEntry => ({ ...of, comeBack: true });
 
 /** code → entry. Add a row here, run `npm run generate`, and the code may be thrown. */
 export const catalogue = {
@@ -323,12 +331,14 @@ export const catalogue = {
     'The bucket of localRateLimit is empty; x-ratelimit-reset is the number of seconds to its next filling.',
     429,
   ),
-  rate_limit_unavailable: entry(
-    'gateway',
-    503,
-    'later',
-    'rate limit unavailable',
-    'The counter of localRateLimit did not answer. With several workers, the main process counts: the machine is overloaded, or the counter was restarted. With scope: global and failureMode: failClosed, the shared store counts; the log says why it cannot. The gateway admits no request without counting it.',
+  rate_limit_unavailable: comeBack(
+    entry(
+      'gateway',
+      503,
+      'later',
+      'rate limit unavailable',
+      'The counter of localRateLimit did not answer. With several workers, the main process counts: the machine is overloaded, or the counter was restarted. With scope: global and failureMode: failClosed, the shared store counts; the log says why it cannot. The gateway admits no request without counting it.',
+    ),
   ),
   authorization_denied: entry(
     'client',
@@ -556,13 +566,15 @@ export const catalogue = {
     'The session already has four open GET streams.',
     -32000,
   ),
-  mcp_overloaded: entry(
-    'gateway',
-    503,
-    'later',
-    'MCP has no room left',
-    'limits.maxMcpSessions, maxChildren, maxMcpCalls or maxMcpStreams of the whole process is reached, and no session has been idle for limits.mcpSessionGrace. The message names the limit. HTTP routes continue.',
-    -32000,
+  mcp_overloaded: comeBack(
+    entry(
+      'gateway',
+      503,
+      'later',
+      'MCP has no room left',
+      'limits.maxMcpSessions, maxChildren, maxMcpCalls or maxMcpStreams of the whole process is reached, and no session has been idle for limits.mcpSessionGrace. The message names the limit. HTTP routes continue.',
+      -32000,
+    ),
   ),
   audit_unavailable: entry(
     'gateway',
@@ -580,13 +592,15 @@ export const catalogue = {
     'The caller has as many MCP sessions, server processes, calls or event streams as one principal may have, and none has been idle for limits.mcpSessionGrace. The message names the limit, such as limits.maxChildrenPerPrincipal or mcpBudgets. A caller without a token counts by its address: raise the limit if many share it.',
     -32000,
   ),
-  mcp_budget_unavailable: entry(
-    'gateway',
-    503,
-    'later',
-    'the budget of calls is unavailable',
-    'A budget of mcpBudgets has scope: global and failureMode: failClosed, and the shared store cannot count; the log says why. The gateway admits no call without counting it.',
-    -32000,
+  mcp_budget_unavailable: comeBack(
+    entry(
+      'gateway',
+      503,
+      'later',
+      'the budget of calls is unavailable',
+      'A budget of mcpBudgets has scope: global and failureMode: failClosed, and the shared store cannot count; the log says why. The gateway admits no call without counting it.',
+      -32000,
+    ),
   ),
 
   // MCP: calls
@@ -742,13 +756,15 @@ export const catalogue = {
     'The MCP server over HTTP refused the connection, could not be found, failed in TLS, or has no healthy address. The log says which.',
     -32603,
   ),
-  mcp_target_busy: entry(
-    'upstream',
-    429,
-    'later',
-    'target has too many requests',
-    'The MCP server over HTTP answered 429. The client gets its Retry-After as a header, or on a stream as `retryAfter` in the data of the error.',
-    -32000,
+  mcp_target_busy: comeBack(
+    entry(
+      'upstream',
+      429,
+      'later',
+      'target has too many requests',
+      'The MCP server over HTTP answered 429. The client gets its Retry-After as a header, or on a stream as `retryAfter` in the data of the error.',
+      -32000,
+    ),
   ),
   mcp_target_refused: entry(
     'upstream',
@@ -766,13 +782,15 @@ export const catalogue = {
     'The MCP server did not answer initialize within startTimeout, or a call within its timeout: mcpTimeouts of the route, toolTimeouts or callTimeout of the target, or limits.mcpCallTimeout, and limits.maxMcpCallTime in total. The server got notifications/cancelled.',
     -32603,
   ),
-  mcp_request_timeout: entry(
-    'upstream',
-    504,
-    'later',
-    'request timeout',
-    'The MCP server did not answer a call within the timeout policy of the route. The server got notifications/cancelled. If the response had begun as a stream, the error is on the stream.',
-    -32603,
+  mcp_request_timeout: comeBack(
+    entry(
+      'upstream',
+      504,
+      'later',
+      'request timeout',
+      'The MCP server did not answer a call within the timeout policy of the route. The server got notifications/cancelled. If the response had begun as a stream, the error is on the stream.',
+      -32603,
+    ),
   ),
   mcp_cancelled: entry(
     'client',

@@ -1,5 +1,5 @@
 import type { ResponseParts } from './largeAnswer.ts';
-import type { ErrorCode, GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../errors.ts';
 import type { ItemName, ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
 import type { ItemRefusal } from '../contract.ts';
@@ -57,18 +57,9 @@ export interface CallAnswer {
   tick(now: number): void;
 }
 
-/** Errors of the gateway or of a target that ask the client to come back later, by the status of the whole answer. */
-const comeBackLater: ReadonlySet<ErrorCode> = new Set([
-  'mcp_overloaded',
-  'mcp_target_busy',
-  'mcp_request_timeout',
-  'rate_limit_unavailable',
-  'mcp_budget_unavailable',
-]);
-
 /** Does the client need the HTTP status of an error, and its headers? Only an HTTP response has a challenge. */
-const needsStatus = ({ code, entry: { source, status } }: GatewayError): boolean =>
-  (source === 'client' && status !== 200) || comeBackLater.has(code);
+const needsStatus = ({ entry: { source, status, comeBack } }: GatewayError): boolean =>
+  (source === 'client' && status !== 200) || comeBack === true;
 
 /** Ends a request with an error of the gateway, by the status of the whole answer where that is still open. */
 export function respondError(answer: CallAnswer, error: GatewayError, idText: string): void {
