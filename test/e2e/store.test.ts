@@ -209,6 +209,40 @@ mcp:
     await until('it is connected again', () => isConnected(gateway));
     assert.equal((await session.send('POST', { id: 3, ...call })).status, 200);
   });
+
+  test('a call that its client takes back while the store counts it does not reach its server', async (t) => {
+    const { server, start } = await stage(t);
+    await server.restart();
+    const remote = await RemoteServer.start();
+    t.after(() => remote.close());
+    const yaml = exampleOf('budgets').replace('redis:', 'redis:\n      commandTimeout: 30s');
+    await using gateway = await start(yaml, { MCP_URL: remote.url });
+    let leaving: AbortController | undefined;
+    const session = await openSession(`${gateway.url}/mcp`, undefined, {
+      fetch: (url, init) => fetch(url, { ...init, ...(leaving && { signal: leaving.signal }) }),
+    });
+    const call = { method: 'tools/call', params: { name: 'echo', arguments: { text: 'a' } } };
+    const inFlight = (count: number) => async (): Promise<boolean> =>
+      (await gateway.metric('portcullis_requests_in_flight')) === count;
+    server.stall();
+    t.after(() => server.goOn());
+    const before = remote.of('tools/call').length;
+    const takenBack = session.send('POST', { id: 7, ...call });
+    await until('the call waits', inFlight(1));
+    await session.send('POST', { method: 'notifications/cancelled', params: { requestId: 7 } });
+    await (await takenBack).text();
+    leaving = new AbortController();
+    const left = session.send('POST', { id: 8, ...call });
+    await until('the other call waits', inFlight(1));
+    leaving.abort();
+    leaving = undefined;
+    await assert.rejects(left);
+    await until('its client has left', inFlight(0));
+    server.goOn();
+    await until('no call is in progress', async () => (await inProgress(server)) === 0);
+    assert.equal((await session.send('POST', { id: 9, ...call })).status, 200);
+    assert.equal(remote.of('tools/call').length, before + 1);
+  });
 });
 
 /** Calls in progress that the store knows of. */

@@ -24,12 +24,12 @@ export function checkFirst(
   const { session, answer } = x;
   const call = new BroadCall(x, request);
   const tally = x.enter();
-  session.underCheck.add(call);
+  session.unsent.add(call);
   session.streams.expect(answer);
   x.checks
     .request(request, targets)
     .finally(() => {
-      session.underCheck.delete(call);
+      session.unsent.delete(call);
       tally.leave();
       session.touch();
     })

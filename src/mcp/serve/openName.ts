@@ -17,11 +17,11 @@ export function prepareOpenName(x: Dispatch, asked: OpenRequest, limit: CallLimi
     const failed = (error: unknown): void => respondError(answer, asGatewayError(error), call.idText);
     const call = new BroadCall(x, asked.request);
     const tally = x.enter();
-    session.underCheck.add(call);
+    session.unsent.add(call);
     session.streams.expect(answer);
     ownName(x, asked, limit)
       .finally(() => {
-        session.underCheck.delete(call);
+        session.unsent.delete(call);
         tally.leave();
         session.touch();
       })

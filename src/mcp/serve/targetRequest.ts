@@ -1,4 +1,4 @@
-import { asGatewayError, GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import type { ItemRefusal } from '../contract.ts';
@@ -20,6 +20,7 @@ import { clientRequests } from '../messages/mcpMethods.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import { inMeta } from '../messages/requestMeta.ts';
 import { checkFirst } from './checkFirst.ts';
+import { countFirst } from './countFirst.ts';
 import type { Dispatch } from './dispatchContext.ts';
 import { itemCallOf, sessionIdOf } from './itemCall.ts';
 import { faults, invalid, refusal, type Refuser } from './refusal.ts';
@@ -132,16 +133,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       send();
       return;
     }
-    const counted = count({ ...used, target: name }, itemCallOf(x.http, request));
-    const enter = (ended: (() => void) | undefined): void => {
-      if (ended !== undefined) call.whenOver(ended);
-      send();
-    };
-    counted.then(enter, (error: unknown) => {
-      x.http.annotate('mcp.outcome', 'refused');
-      answer.note?.(request, { refusal: asGatewayError(error).code });
-      call.failed(asGatewayError(error));
-    });
+    countFirst(x, request, call, count({ ...used, target: name }, itemCallOf(x.http, request)), send);
   };
   const { checks } = x;
   if (checks?.ofRequest !== true || x.isChecked === true) return () => begin();

@@ -46,7 +46,7 @@ export function notify(context: MessageContext, message: Envelope, itemRules: It
   if (method !== 'notifications/cancelled') return;
   const id = cancelledId(message);
   if (id === undefined) return;
-  [...context.underCheck].findLast((request) => request.id === id)?.cancel();
+  [...context.unsent].findLast((request) => request.id === id)?.cancel();
   federation?.cancel(id);
 }
 

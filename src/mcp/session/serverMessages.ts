@@ -26,7 +26,7 @@ export interface MessageContext {
   readonly federation: SessionFederation | undefined;
   readonly log: Logger;
   /** Requests of the client that wait for the checks of policies. */
-  readonly underCheck: ReadonlySet<{ readonly id: RpcId; cancel(): void }>;
+  readonly unsent: ReadonlySet<{ readonly id: RpcId; cancel(): void }>;
   /** The client can answer requests of servers. */
   readonly takesRequests: boolean;
   /** Its id says what it takes to go on with it. */

@@ -114,8 +114,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
   client: ClientProgram | undefined;
   /** Set where the session has several targets, or had them once. */
   federation: SessionFederation | undefined;
-  /** Requests of the client that wait for the checks of policies. */
-  readonly underCheck = new Set<{ readonly id: RpcId; cancel(): void }>();
+  /** Requests of the client that wait for a policy or a list before their target gets them. */
+  readonly unsent = new Set<{ readonly id: RpcId; cancel(): void }>();
   private followed: McpBackend | undefined;
   /** A target has asked in vain who may know of a resource, so its subscriptions may wait for a caller. */
   private hasUnjudged = false;

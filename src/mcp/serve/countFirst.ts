@@ -1,0 +1,43 @@
+import { asGatewayError, GatewayError } from '../../errors.ts';
+import type { Envelope } from '../json/envelope.ts';
+import type { Call } from '../session/call.ts';
+import type { Dispatch } from './dispatchContext.ts';
+
+/**
+ * Sends a call when policies have counted it. The client can take it back meanwhile, or leave: then its server never hears
+ * of it.
+ * @param counted ends with a function to call when the call is over, if there is one; rejects for a refused call
+ */
+export function countFirst(
+  { session, answer, http }: Pick<Dispatch, 'session' | 'answer' | 'http'>,
+  request: Envelope,
+  call: Call,
+  counted: Promise<(() => void) | undefined>,
+  send: () => void,
+): void {
+  const takenBack = (): void => call.cancelled(new GatewayError('mcp_cancelled'));
+  const waiting = {
+    id: call.id,
+    cancel: () => {
+      session.unsent.delete(waiting);
+      takenBack();
+    },
+  };
+  session.unsent.add(waiting);
+  const enter = (ended: (() => void) | undefined): void => {
+    const isWanted = session.unsent.delete(waiting);
+    if (isWanted && !answer.gone) {
+      if (ended !== undefined) call.whenOver(ended);
+      send();
+      return;
+    }
+    ended?.();
+    if (isWanted) takenBack();
+  };
+  counted.then(enter, (error: unknown) => {
+    if (!session.unsent.delete(waiting)) return;
+    http.annotate('mcp.outcome', 'refused');
+    answer.note?.(request, { refusal: asGatewayError(error).code });
+    call.failed(asGatewayError(error));
+  });
+}
