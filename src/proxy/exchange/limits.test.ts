@@ -203,7 +203,7 @@ test('the cap on connections stays below half of the files the process may open'
     await until('four are in', () => plane.connections === 4);
     assert.equal(status(await (await plane.client()).answer()), 503);
     const warning = plane.log.find(({ level }) => level === 'warn');
-    assert.deepEqual(warning?.fields, { maxConnections: 100, openFiles: 9, inUse: 4 });
+    assert.deepEqual(warning?.fields, { configured: 100, loweredTo: 4, openFiles: 9 });
     await plane.apply({ limits: { maxConnections: 3 } });
     assert.equal(plane.log.filter(({ message }) => message.includes('lowered')).length, 1);
   } finally {
