@@ -143,6 +143,8 @@ export class OwnRequest implements ExchangeHandler, Waiter {
       if (this.taker.onTrailers !== undefined) this.dechunker.trailers = '';
     }
     this.taker.onHead(head, this.upstream!.endpoint);
+    // A stream that waits would keep 5 KB in it. The taker may have ended the request.
+    this.upstream?.releaseHead();
     return this.onBody(bytes, from, to, body.done);
   }
 

@@ -251,6 +251,11 @@ export class UpstreamConnection implements ResponseReaderHost {
     this.socket.destroy();
   }
 
+  /** The user does not look at the head of its answer any more. */
+  releaseHead(): void {
+    this.answer.releaseHead();
+  }
+
   /**
    * Lets the caller hold on to the bytes of the running `onBody` or `onBytes` call until it calls the returned
    * function; undefined where they must be copied.

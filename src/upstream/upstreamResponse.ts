@@ -42,7 +42,7 @@ export class ResponseReader {
   private readonly buffers: ReadBuffers;
   private readonly limits: HeadLimits;
   private readonly heads: HeadPool;
-  /** On loan while an answer is read: most connections are idle. */
+  /** On loan while somebody looks at it: most connections are idle, or carry a stream that waits. */
   private head: Head | undefined;
   private readonly body = new Body();
   /** The beginning of a head that did not come whole. */
@@ -75,6 +75,11 @@ export class ResponseReader {
   /** No answer is waited for. */
   reset(): void {
     this.begun = false;
+    this.releaseHead();
+  }
+
+  /** Nobody looks at the head of the answer any more; its body may go on for hours. */
+  releaseHead(): void {
     if (this.head === undefined) return;
     this.heads.give(this.head);
     this.head = undefined;
