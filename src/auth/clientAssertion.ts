@@ -7,7 +7,7 @@ import { receivedValue } from './shown.ts';
 import { keyProblem, signatureProblem } from './signature.ts';
 
 /** `client_assertion_type` of such a JWT. */
-export const jwtBearer = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /** RFC 7523 names no type of its own; its revision (draft-ietf-oauth-rfc7523bis) does. Many clients name no key. */
 const form: TokenForm = { types: ['JWT', 'client-authentication+jwt'], needsKeyId: false };
@@ -33,7 +33,7 @@ export interface AssertingClient {
 /** A valid assertion. Times are in milliseconds since the epoch. */
 export interface ValidAssertion {
   readonly id: string;
-  /** Nobody may use the same `id` again before. */
+  /** The gateway refuses the same `id` until then. */
   readonly until: number;
   readonly checkedAt: number;
 }

@@ -3,11 +3,12 @@ export { algorithmNames, isAlgorithm } from './algorithms.ts';
 export { bodyWithin } from './bodyWithin.ts';
 export {
   assertedClient,
-  jwtBearer,
+  assertionType,
   verifyAssertion,
   type AssertingClient,
   type ValidAssertion,
 } from './clientAssertion.ts';
+export type { UnreadableToken } from './compactToken.ts';
 export { boundedFetch } from './boundedFetch.ts';
 export { bearerChallenge, type Challenge } from './challenge.ts';
 export { getJson } from './getJson.ts';
@@ -19,7 +20,6 @@ export { readClientKeys, type KeyList } from './keyList.ts';
 export { createKeySets, type KeySetsOptions } from './keySets.ts';
 export { resourceMetadata, type ResourceMetadata } from './resourceMetadata.ts';
 export type { TokenReason } from './tokenReason.ts';
-export type { UnreadableToken } from './compactToken.ts';
 export {
   createVerifier,
   type TrustedIssuer,

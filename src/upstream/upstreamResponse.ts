@@ -78,7 +78,7 @@ export class ResponseReader {
     this.releaseHead();
   }
 
-  /** Nobody looks at the head of the answer any more; its body may go on for hours. */
+  /** Gives the head back to its pool: the user has read it, and the body may go on for hours. */
   releaseHead(): void {
     if (this.head === undefined) return;
     this.heads.give(this.head);

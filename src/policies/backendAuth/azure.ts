@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { assertionType } from '../../auth/index.ts';
 import { messageOf } from '../../errorText.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import type { HeaderLine } from '../../http/index.ts';
@@ -14,7 +15,7 @@ import { ownTokenSender, type OwnGrant } from './ownToken.ts';
 import { readSecret } from './secretText.ts';
 import type { Sender } from './sender.ts';
 import { addressIn, addressOf } from './serverAddress.ts';
-import { assertionType, TokenEndpoint } from './tokenEndpoint.ts';
+import { TokenEndpoint } from './tokenEndpoint.ts';
 import { TokenServer, type ServerAddress } from './tokenServer.ts';
 
 /** The API that tokens are for: the one of the format, Azure AI services. */

@@ -1,4 +1,5 @@
 import { createHash, randomUUID, X509Certificate, type KeyObject } from 'node:crypto';
+import { assertionType } from '../../auth/index.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import type { PolicyTools } from '../policy.ts';
 import { WatchedText } from '../text/watchedText.ts';
@@ -16,7 +17,6 @@ export interface TokenWish {
 
 /** Milliseconds that an assertion of the gateway is valid. */
 const assertionMs = 60_000;
-export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /** Asks one token endpoint (RFC 6749 §3.2) for tokens. */
 export class TokenEndpoint {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { assertedClient, jwtBearer, type TextSeal } from '../../../auth/index.ts';
+import { assertedClient, assertionType, type TextSeal } from '../../../auth/index.ts';
 import { messageOf } from '../../../errorText.ts';
 import type { Reply } from '../../../http/index.ts';
 import type { PolicyTools } from '../../policy.ts';
@@ -108,17 +108,18 @@ export class LoginClients {
   /** The client that asks for tokens, or the refusal. Its codes and refresh tokens are bound to the id. */
   async asking(form: URLSearchParams, { issuer, tokenEndpoint }: ServerNames): Promise<AskingClient | Reply> {
     // RFC 6749 §3.2: a parameter without a value is as good as absent.
-    const [named, type, assertion] = ['client_id', 'client_assertion_type', 'client_assertion'].map(
-      (name) => form.get(name) ?? '',
-    ) as [string, string, string];
+    const written = (name: string): string => form.get(name) ?? '';
+    const named = written('client_id');
+    const type = written('client_assertion_type');
+    const assertion = written('client_assertion');
     // RFC 7521 §4.2: the assertion names the client, too.
     const id = named === '' ? (assertedClient(assertion) ?? '') : named;
     const documents = this.documents?.admits(id) === true ? this.documents : undefined;
     if (documents === undefined && this.opened(id) === undefined)
       return oauthError('invalid_client', 'the client is not registered here', 401);
     if (assertion === '' && type === '') return { id, provenAt: undefined };
-    if (documents === undefined || type !== jwtBearer)
-      return oauthError('invalid_client', `expected a client with a document, and ${jwtBearer}`, 401);
+    if (documents === undefined || type !== assertionType)
+      return oauthError('invalid_client', `expected a client with a document, and ${assertionType}`, 401);
     try {
       const proof = await documents.prove(id, assertion, [issuer, tokenEndpoint]);
       if (!('reason' in proof)) return { id, provenAt: issuer };

@@ -36,12 +36,12 @@ export interface WantedDocument<Content> {
   readonly now: () => number;
   /** Throws an Error for a document that cannot be used. */
   readonly read: (value: unknown) => Content;
-  /** A document of more than a minute ago is read again: something is missing in it. */
+  /** Reads a document of more than a minute ago again, because something is missing in it. */
   readonly again?: boolean;
 }
 
 export interface DocumentLimits<Content> {
-  /** Of a document. */
+  /** The length of the longest document that is read. */
   readonly mostBytes: number;
   /** Characters that the content of a document holds in memory. */
   readonly charactersOf: (content: Content) => number;

@@ -186,7 +186,7 @@ export class LoginFacade {
     const until = this.tools.now() + loginMs;
     const request: z.infer<typeof pending> = {
       client: digest(clientId),
-      ...(client.isPublic ? {} : { provenAt: this.issuerOf(place) }),
+      provenAt: client.isPublic ? undefined : this.issuerOf(place),
       redirectUri,
       challenge,
       ...(state === undefined ? {} : { state }),
@@ -251,7 +251,7 @@ export class LoginFacade {
     const { client: of, provenAt, redirectUri, challenge, verifier } = login.data;
     const grant: z.infer<typeof granted> = {
       client: of,
-      ...(provenAt === undefined ? {} : { provenAt }),
+      provenAt,
       redirectUri,
       challenge,
       code,
