@@ -341,7 +341,7 @@ class Assembly implements Gateway {
     const outcome = status < 400 ? 'ok' : status < 500 ? 'refused' : 'error';
     this.record(
       operation,
-      { caller: { address, port, user }, details: () => ({ kind: 'admin', name: `${method} ${target}` }) },
+      { caller: { address, port, user }, details: { kind: 'admin', name: `${method} ${target}` } },
       { outcome, httpStatus: status },
     );
   }

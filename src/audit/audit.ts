@@ -11,12 +11,10 @@ import { Checkpoints } from './checkpoints.ts';
 import { FileSink } from './fileSink.ts';
 import { HttpSink } from './httpSink.ts';
 import { intentLine, operationLine, streamLine, type AuditedEnd, type AuditedOperation } from './lines.ts';
-import { OpenOperations, type ListedOperation, type OpenOperation } from './openOperations.ts';
+import type { LiveOperation } from './liveOperation.ts';
+import { OpenOperations } from './openOperations.ts';
 import { groupOf } from './operationGroups.ts';
 import { StdoutSink } from './stdoutSink.ts';
-
-/** Bytes of a message that may wait for its line. A longer one is read at once, so that lines hold little memory. */
-const maxHeldMessage = 4_096;
 
 export interface AuditOptions {
   readonly settings: AuditSettings;
@@ -37,7 +35,7 @@ export class Audit {
   private readonly writer: AuditWriter;
   private readonly chain: Chain | undefined;
   private readonly checkpoints: Checkpoints | undefined;
-  private readonly open = new OpenOperations();
+  private readonly open = new OpenOperations<LiveOperation>();
   private readonly refused: { add(labels: Record<string, string>): void };
   private readonly run = randomBytes(6).toString('hex');
   private operations = 0;
@@ -99,29 +97,23 @@ export class Audit {
    * `settled` tells when it is there.
    * @throws GatewayError audit_unavailable; the operation must not begin then
    */
-  begin(given: AuditedOperation): OpenOperation {
-    const { required } = this.settings;
-    const uid = required ? `${this.run}.${++this.operations}` : undefined;
-    const waits = !required && (given.bytesIn ?? 0) <= maxHeldMessage;
-    const operation = waits ? given : readNow(given, uid);
-    const open: ListedOperation = {
-      place: -1,
-      end: (end) => {
-        if (!this.open.remove(open)) return;
-        this.writer.writeLater(() => operationLine(operation, end, required ? 'outcome' : undefined));
-      },
-    };
-    this.open.add(open);
-    if (required) {
-      try {
-        this.writer.writeIntent(intentLine(operation));
-      } catch (error) {
-        this.countRefusal();
-        open.end({ outcome: 'refused', error: 'audit_unavailable' });
-        throw error;
-      }
+  begin(operation: LiveOperation): void {
+    this.open.add(operation);
+    if (!this.settings.required) return;
+    try {
+      this.writer.writeIntent(intentLine(operation.keepBeginning(`${this.run}.${++this.operations}`)));
+    } catch (error) {
+      this.countRefusal();
+      this.end(operation, { outcome: 'refused', error: 'audit_unavailable' });
+      throw error;
     }
-    return open;
+  }
+
+  /** Records the end of an operation. Only the first one counts. @param end the operation tells it where it is absent */
+  end(operation: LiveOperation, end?: AuditedEnd): void {
+    if (!this.open.remove(operation)) return;
+    if (end !== undefined) operation.keepEnd(end);
+    this.writer.writeLater(operation);
   }
 
   /** The last lines of this process as JSON, the oldest first. */
@@ -140,23 +132,18 @@ export class Audit {
 
   /** Records an operation that is over, if the stream includes its group. */
   record(operation: AuditedOperation, end: AuditedEnd): void {
-    if (this.includes(operation.operation)) this.writer.writeLater(() => operationLine(operation, end));
+    if (this.includes(operation.operation))
+      this.writer.writeLater({ line: () => operationLine(operation, end) });
   }
 
   /** Writes all lines; operations that are still open are unfinished. Never rejects. */
   async close(): Promise<void> {
     for (const open of this.open.all)
-      open.end({ outcome: 'unfinished', detail: 'the gateway is shutting down' });
+      this.end(open, { outcome: 'unfinished', detail: 'the gateway is shutting down' });
     this.stored = true;
     await this.writer.close(this.chain && streamLine('audit.stop', {}));
     await this.checkpoints?.close(this.stored);
   }
-}
-
-/** The operation with details that are read already. @param uid joins two lines, which are read once for both */
-function readNow(operation: AuditedOperation, uid: string | undefined): AuditedOperation {
-  const details = operation.details?.();
-  return { ...operation, uid, details: details && (() => details) };
 }
 
 function readKey(file: string): Buffer {

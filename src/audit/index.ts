@@ -1,6 +1,6 @@
 export { Audit } from './audit.ts';
 export { inOrder } from './lastLines.ts';
 export type { AuditedCaller, AuditedDetails, AuditedEnd, AuditedOperation } from './lines.ts';
-export type { OpenOperation } from './openOperations.ts';
+export { LiveOperation, maxKept } from './liveOperation.ts';
 export { refusedRequest } from './operationGroups.ts';
 export { verifyFiles, type Verification } from './verify.ts';

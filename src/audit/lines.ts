@@ -71,8 +71,7 @@ export interface AuditedOperation {
   readonly isRequestIdMade?: boolean;
   /** JSON-RPC id as the client wrote it. */
   readonly rpcId?: string | undefined;
-  /** Reads the details when the line needs them. */
-  readonly details?: (() => AuditedDetails) | undefined;
+  readonly details?: AuditedDetails | undefined;
   readonly bytesIn?: number | undefined;
   readonly traceId?: string | undefined;
   readonly listener?: string | undefined;
@@ -200,7 +199,7 @@ const noDetails: AuditedDetails = {};
 
 function beginning(operation: AuditedOperation, phase: string | undefined): string {
   const { caller, operation: name } = operation;
-  const details = operation.details?.() ?? noDetails;
+  const details = operation.details ?? noDetails;
   const traceId = details.traceId ?? operation.traceId;
   let line = timed(operation.time) + (operations.get(name) ?? activityText(other) + text(api, name));
   if (phase !== undefined)

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { OpenOperations, type ListedOperation } from './openOperations.ts';
 
 test('the list has the operations that have not ended, in any order of their ends', () => {
-  const open = new OpenOperations();
-  const operations = Array.from({ length: 50 }, (): ListedOperation => ({ place: -1, end: () => undefined }));
+  const open = new OpenOperations<ListedOperation>();
+  const operations = Array.from({ length: 50 }, (): ListedOperation => ({ place: -1 }));
   for (const one of operations) open.add(one);
   const left = new Set(operations);
   for (let step = 0; step < 50; step++) {

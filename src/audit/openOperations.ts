@@ -1,30 +1,23 @@
-import type { AuditedEnd } from './lines.ts';
-
-/** An operation that has begun. Only its first end counts. */
-export interface OpenOperation {
-  end(end: AuditedEnd): void;
-}
-
 /** An operation that knows its place in the list; -1 where it is in none. */
-export interface ListedOperation extends OpenOperation {
+export interface ListedOperation {
   place: number;
 }
 
 /** The operations that have begun and not ended. A list with places: a Set would compute a hash for each operation. */
-export class OpenOperations {
-  private readonly list: ListedOperation[] = [];
+export class OpenOperations<Operation extends ListedOperation> {
+  private readonly list: Operation[] = [];
 
-  get all(): readonly OpenOperation[] {
+  get all(): readonly Operation[] {
     return [...this.list];
   }
 
-  add(operation: ListedOperation): void {
+  add(operation: Operation): void {
     operation.place = this.list.length;
     this.list.push(operation);
   }
 
   /** @returns false where the operation has ended before */
-  remove(operation: ListedOperation): boolean {
+  remove(operation: Operation): boolean {
     const { place } = operation;
     if (place === -1) return false;
     operation.place = -1;

@@ -25,6 +25,8 @@ import type { AuditSettings, AuditSink } from '../model/index.ts';
 import { createMetrics, type Logger } from '../telemetry/index.ts';
 import { until } from '../until.testing.ts';
 import { Audit } from './audit.ts';
+import type { AuditedEnd, AuditedOperation } from './lines.ts';
+import { LiveOperation } from './liveOperation.ts';
 import { FileSink } from './fileSink.ts';
 import { verifyFiles, type Verification } from './verify.ts';
 
@@ -79,8 +81,22 @@ const call = (name = 'echo') => ({
   time: Date.now(),
   operation: 'tools/call',
   caller: {},
-  details: () => ({ name }),
+  details: { name },
 });
+class Call extends LiveOperation {
+  private readonly name: string | undefined;
+  constructor(name?: string) {
+    super();
+    this.name = name;
+  }
+  protected override readBeginning = (): AuditedOperation => call(this.name);
+  protected override readEnd = (): AuditedEnd => ({ outcome: 'ok' });
+}
+const begin = (audit: Audit, name?: string): Call => {
+  const operation = new Call(name);
+  audit.begin(operation);
+  return operation;
+};
 const record = (audit: Audit, times: number, name?: string): void => {
   for (let i = 0; i < times; i++) audit.record(call(name), { outcome: 'ok' });
 };
@@ -112,16 +128,16 @@ describe('sinks that fail', () => {
       });
       const path = join(disk, 'audit.jsonl');
       const audit = stage.open({ sink: { kind: 'file', path }, required: true });
-      const first = audit.begin(call());
+      const first = begin(audit);
       await audit.settled;
-      first.end({ outcome: 'ok' });
+      audit.end(first);
       writeFileSync(join(disk, 'filler'), Buffer.alloc(56 * 1_024));
       let refused: unknown;
       for (let i = 0; i < 200 && refused === undefined; i++) {
         try {
-          const open = audit.begin(call('x'.repeat(400)));
+          const open = begin(audit, 'x'.repeat(400));
           await audit.settled;
-          open.end({ outcome: 'ok' });
+          audit.end(open);
         } catch (error) {
           refused = error;
         }
@@ -130,9 +146,9 @@ describe('sinks that fail', () => {
       assert.ok(stage.said.includes('Audit sink failed'));
       rmSync(join(disk, 'filler'));
       await until('the sink works again', () => stage.said.includes('Audit sink works again'));
-      const last = audit.begin(call('after'));
+      const last = begin(audit, 'after');
       await audit.settled;
-      last.end({ outcome: 'ok' });
+      audit.end(last);
       await audit.close();
       const found = await stage.verify([path]);
       assert.deepEqual([found.problems, found.gaps, found.unfinished], [[], [], 0]);
@@ -219,9 +235,9 @@ describe('sinks that fail', () => {
     const { port } = collector.address() as AddressInfo;
     const sink: AuditSink = { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 };
     const audit = stage.open({ sink, required: true }, 50);
-    const open = audit.begin(call());
+    const open = begin(audit);
     await assert.rejects(async () => await audit.settled, { code: 'audit_unavailable' });
-    open.end({ outcome: 'refused' });
+    audit.end(open, { outcome: 'refused' });
     await audit.close();
     assert.ok((await stage.lost()) > 0, 'lines that the collector never took are counted');
   });

@@ -93,7 +93,7 @@ function recordOf(settings: AuditSettings | undefined, terminal: Terminal): PinR
   return {
     take: (operation, { kind, name, target }) =>
       audit.record(
-        { time: Date.now(), operation, caller: { user }, details: () => ({ kind, name }) },
+        { time: Date.now(), operation, caller: { user }, details: { kind, name } },
         { outcome: 'ok', target },
       ),
     close: async () => {

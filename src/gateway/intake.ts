@@ -175,7 +175,7 @@ export class Intake {
 
   private record(operation: string, end: AuditedEnd): void {
     const { audit, source } = this.options;
-    const details = () => ({ kind: 'configuration', name: source });
+    const details = { kind: 'configuration', name: source };
     audit?.record({ time: Date.now(), operation, caller: {}, details }, end);
   }
 

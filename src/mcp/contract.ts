@@ -262,16 +262,18 @@ export type CallerWays = Pick<Caller, 'reach' | 'reachesAlike' | 'environment'>;
 export interface OperationStart {
   /** The method of MCP, or `session/delete` and `stream/open`. */
   readonly operation: string;
-  /** The JSON-RPC id as the client wrote it. */
-  readonly id?: string;
-  /** Bytes of the message. */
-  readonly bytes: number;
-  /** Reads the message; it is kept until then. Absent where the HTTP request itself is the operation. */
-  readonly details?: () => OperationDetails;
+  /** Characters of the message, which is kept until `read` has read it. */
+  readonly size: number;
+  /** Reads the message. Absent where the HTTP request itself is the operation. */
+  read?(): OperationDetails;
 }
 
-/** The thing that the message of an operation is about. */
+/** The message of an operation. */
 export interface OperationDetails {
+  /** The JSON-RPC id as the client wrote it. */
+  readonly id: string;
+  /** Bytes of the message. */
+  readonly bytes: number;
   /** The item with the name that the client used. */
   readonly item: { readonly kind: McpItem['kind'] | 'task'; readonly name: string } | undefined;
   /** JSON text. */
@@ -294,14 +296,17 @@ export interface OperationEnd {
   readonly refusal?: ItemRefusal | string | undefined;
 }
 
+/** The answer to an operation. */
+export interface OperationAnswer {
+  /** Characters of the response, which is kept until `read` has read it. */
+  readonly size: number;
+  /** Reads the end of the operation. It is asked once. */
+  read(): OperationEnd;
+}
+
 /** An operation that the audit stream follows. Only its first end counts. */
 export interface OperationRecord {
-  end(end: OperationEnd): void;
-  /**
-   * The HTTP exchange is over.
-   * @param handed the operation has an answer of its own, which may still end it
-   */
-  closed(handed: boolean): void;
+  answered(answer: OperationAnswer): void;
 }
 
 /** Records the operations of a request in the audit stream. */
@@ -314,4 +319,6 @@ export interface RequestAudit {
   begin(operation: OperationStart): OperationRecord | undefined;
   /** Resolves when the request may be carried out; undefined: at once. Rejects with GatewayError audit_unavailable. */
   readonly settled: Promise<void> | undefined;
+  /** The operations have an answer of their own, which may end them after the HTTP exchange. */
+  outlive(): void;
 }

@@ -42,7 +42,7 @@ const line = (i: number): string =>
       ...operation,
       time: 1_795_476_307_000 + i,
       rpcId: String(i),
-      details: () => ({ kind: 'tool', name: 'echo', arguments: view(given) }),
+      details: { kind: 'tool', name: 'echo', arguments: view(given) },
     },
     end,
   );

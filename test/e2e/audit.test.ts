@@ -153,6 +153,38 @@ describe('lines of the audit stream', () => {
     }
   });
 
+  test('lines tell of their own requests, although their connections have closed and others came', async (t) => {
+    const folder = new AuditFolder(t);
+    const traces = Array.from({ length: 6 }, (_, i) => String(i).repeat(31) + 'a');
+    {
+      await using gateway = await startAudited({ audit: sinkOf(folder) });
+      let sent = 0;
+      const session = await openSession(gateway.url, undefined, {
+        fetch: (url, init) => {
+          const headers = new Headers(init?.headers);
+          headers.set('connection', 'close');
+          if (String(init?.body).includes('tools/call')) {
+            headers.set('x-request-id', `call-${sent}`);
+            headers.set('traceparent', `00-${traces[sent]}-b7ad6b7169203331-01`);
+            sent++;
+          } else headers.set('x-request-id', 'another');
+          return fetch(url, { ...init, headers });
+        },
+      });
+      for (const text of traces) {
+        await session.call('echo', { text });
+        await session.request('ping');
+      }
+    }
+    const calls = folder.of('tools/call');
+    assert.deepEqual(
+      calls.map((line) => [line['api.request.uid'], line['trace.uid']]),
+      traces.map((trace, i) => [`call-${i}`, trace]),
+    );
+    assert.equal(new Set(calls.map((line) => line['src_endpoint.port'])).size, calls.length);
+    for (const line of calls) assert.ok(Number(line['src_endpoint.port']) > 0);
+  });
+
   test('tool errors, unknown methods, cancelled calls and lost servers have outcomes of their own', async (t) => {
     const folder = new AuditFolder(t);
     {

@@ -14,7 +14,7 @@ import { initialize, readInitialize } from './initialize.ts';
 import { isModern, serveModern } from './modernPost.ts';
 import { serveStateless } from './stateless.ts';
 import { listen } from './listen.ts';
-import { operationsOf, recordedFirst, whenRecorded } from './recorded.ts';
+import { recordedFirst, recordedPost } from './recorded.ts';
 import { originAllowed } from './origin.ts';
 import { readPost, type Post } from './readPost.ts';
 import { openSse, takeSse } from './sseSessions.ts';
@@ -110,10 +110,7 @@ export class StreamableHttp implements McpHandler {
   private take(client: ClientRequest, accepted: Accepted, post: Post): void {
     const { audit } = client.caller;
     if (audit === undefined) this.carryOut(client, accepted, post);
-    else
-      whenRecorded(client, audit, operationsOf(post, audit), post.idText, (recorded) =>
-        this.carryOut(recorded, accepted, post),
-      );
+    else recordedPost(client, audit, post, (recorded) => this.carryOut(recorded, accepted, post));
   }
 
   /** Carries out the messages of a POST, whose intents are recorded where they must be. */

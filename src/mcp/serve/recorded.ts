@@ -5,7 +5,7 @@ import { itemOf } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { maxShown } from '../items/itemFilters.ts';
 import { sendError } from '../messages/rpcError.ts';
-import { PostAudit, type RecordedRequest } from '../session/postAudit.ts';
+import { PostAudit } from '../session/postAudit.ts';
 import type { ClientRequest } from './clientRequest.ts';
 import type { Post } from './readPost.ts';
 import { traceparentIn } from './tracedCall.ts';
@@ -13,80 +13,96 @@ import { traceparentIn } from './tracedCall.ts';
 /** Characters of arguments that the stream reads; it names longer ones by their size. */
 const maxArguments = 65_536;
 
-/** The operations of a POST: its requests. */
-export function operationsOf({ messages }: Post, { showsArguments }: RequestAudit): OperationStart[] {
-  const operations: OperationStart[] = [];
-  for (const message of messages)
-    if (message.kind === 'request') operations.push(operationOf(message, showsArguments));
-  return operations;
-}
-
-/** Records an HTTP request that is an operation by itself, and runs it. */
+/**
+ * Records an HTTP request that is an operation by itself, and runs `then` when it may begin. A request whose intent cannot
+ * be stored is refused with 503.
+ * @param then may throw GatewayError
+ */
 export function recordedFirst(
   client: ClientRequest,
   operation: string,
   then: (client: ClientRequest) => void,
 ): void {
   const { audit } = client.caller;
-  if (audit === undefined) then(client);
-  else whenRecorded(client, audit, [{ operation, bytes: 0 }], undefined, then);
-}
-
-/**
- * Records operations, and runs `then` when they may begin. A request whose intents cannot be stored is refused with 503.
- * @param then may throw GatewayError
- */
-export function whenRecorded(
-  client: ClientRequest,
-  audit: RequestAudit,
-  operations: readonly OperationStart[],
-  idText: string | undefined,
-  then: (client: ClientRequest) => void,
-): void {
-  const { request, reply, caller } = client;
-  const requests: RecordedRequest[] = [];
-  const recorded = new PostAudit(requests);
-  reply.onClose(() => recorded.closed());
-  const run = (): void => {
-    try {
-      then({ request, reply, caller, audit: recorded });
-    } catch (error) {
-      sendError(reply, error, idText);
-    }
-  };
+  if (audit === undefined) {
+    then(client);
+    return;
+  }
+  const recorded = new PostAudit(audit);
   try {
-    for (const start of operations) {
-      const record = audit.begin(start);
-      if (record !== undefined)
-        requests.push({ id: start.id, method: start.operation, record, note: undefined });
-    }
-    const { settled } = audit;
-    if (settled === undefined) run();
-    else
-      settled.then(
-        () => {
-          // The request was not carried out, so a client that has left has lost nothing.
-          if (!reply.closed) run();
-        },
-        (error: unknown) => sendError(reply, error, idText),
-      );
+    recorded.begin({ operation, size: 0 }, undefined);
+    whenSettled(client, audit, recorded, undefined, then);
   } catch (error) {
-    sendError(reply, error, idText);
+    sendError(client.reply, error);
   }
 }
 
-function operationOf(message: Envelope, showsArguments: boolean): OperationStart {
-  const { text, idSpan, method } = message;
-  return {
-    operation: method.slice(0, maxShown),
-    id: cut(text, idSpan),
-    bytes: Buffer.byteLength(text),
-    details: () => ({
+/** The same for the requests of a POST. */
+export function recordedPost(
+  client: ClientRequest,
+  audit: RequestAudit,
+  { messages, idText }: Post,
+  then: (client: ClientRequest) => void,
+): void {
+  const recorded = new PostAudit(audit);
+  try {
+    const { showsArguments } = audit;
+    for (const message of messages)
+      if (message.kind === 'request') recorded.begin(new MessageOperation(message, showsArguments), message);
+    whenSettled(client, audit, recorded, idText, then);
+  } catch (error) {
+    sendError(client.reply, error, idText);
+  }
+}
+
+function whenSettled(
+  { request, reply, caller }: ClientRequest,
+  { settled }: RequestAudit,
+  audit: PostAudit,
+  idText: string | undefined,
+  then: (client: ClientRequest) => void,
+): void {
+  if (settled === undefined) {
+    then({ request, reply, caller, audit });
+    return;
+  }
+  settled
+    .then(() => {
+      // The request was not carried out, so a client that has left has lost nothing.
+      if (!reply.closed) then({ request, reply, caller, audit });
+    })
+    .catch((error: unknown) => sendError(reply, error, idText));
+}
+
+/** A request of a client, which is read when the stream asks. */
+class MessageOperation implements OperationStart {
+  private readonly message: Envelope;
+  private readonly showsArguments: boolean;
+
+  constructor(message: Envelope, showsArguments: boolean) {
+    this.message = message;
+    this.showsArguments = showsArguments;
+  }
+
+  get operation(): string {
+    return this.message.method.slice(0, maxShown);
+  }
+
+  get size(): number {
+    return this.message.text.length;
+  }
+
+  read(): OperationDetails {
+    const { message } = this;
+    const { text, idSpan } = message;
+    return {
+      id: cut(text, idSpan),
+      bytes: Buffer.byteLength(text),
       item: subjectOf(message),
-      arguments: showsArguments ? argumentsOf(message) : undefined,
+      arguments: this.showsArguments ? argumentsOf(message) : undefined,
       traceparent: traceparentIn(message),
-    }),
-  };
+    };
+  }
 }
 
 function subjectOf(message: Envelope): OperationDetails['item'] {

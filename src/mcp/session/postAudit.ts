@@ -1,82 +1,89 @@
 import type { GatewayError } from '../../errors.ts';
-import type { OperationEnd, OperationRecord } from '../contract.ts';
+import type {
+  OperationAnswer,
+  OperationEnd,
+  OperationRecord,
+  OperationStart,
+  RequestAudit,
+} from '../contract.ts';
 import { cut, memberOf, readEnvelope, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
 import type { OperationNote } from './callAnswer.ts';
 import type { ResponseParts } from './largeAnswer.ts';
 
-/** A recorded request of a POST. */
-export interface RecordedRequest {
-  /** The id as the client wrote it; undefined where the HTTP request itself is the operation. */
-  readonly id: string | undefined;
-  readonly method: string;
-  readonly record: OperationRecord;
-  /** Said about the request so far. */
-  note: OperationNote | undefined;
-}
-
-interface Answer {
-  audit: PostAudit | undefined;
-}
-
 /** Ends the recorded operations of one POST with what its client gets. */
 export class PostAudit {
-  private readonly requests: readonly RecordedRequest[];
-  private handed = false;
+  private readonly audit: RequestAudit;
+  /** Operations, be they recorded or not. */
+  private operations = 0;
+  /** Most have no more than one; a list would cost more than all else here. */
+  private first: RecordedRequest | undefined;
+  private others: RecordedRequest[] | undefined;
 
-  constructor(requests: readonly RecordedRequest[]) {
-    this.requests = requests;
+  constructor(audit: RequestAudit) {
+    this.audit = audit;
+  }
+
+  /**
+   * Records the beginning of an operation, if the stream includes it.
+   * @param message undefined where the HTTP request itself is the operation
+   * @throws GatewayError audit_unavailable
+   */
+  begin(start: OperationStart, message: Envelope | undefined): void {
+    this.operations++;
+    const record = this.audit.begin(start);
+    if (record === undefined) return;
+    const request = new RecordedRequest(message, record);
+    if (this.first === undefined) this.first = request;
+    else (this.others ??= []).push(request);
   }
 
   /** The answer tells the outcome of the requests from now on. */
-  follow(answer: Answer): void {
+  follow(answer: { audit: PostAudit | undefined }): void {
     answer.audit = this;
-    this.handed = true;
+    this.audit.outlive();
   }
 
-  note({ text, idSpan }: Envelope, what: OperationNote): void {
-    const request = this.requestOf(cut(text, idSpan));
+  note({ text, idSpan }: Envelope, { target, refusal }: OperationNote): void {
+    const request = this.requestOf(text, idSpan);
     if (request === undefined) return;
-    const { note } = request;
-    request.note = { target: what.target ?? note?.target, refusal: what.refusal ?? note?.refusal };
+    request.target = target ?? request.target;
+    request.refusal = refusal ?? request.refusal;
   }
 
   /** The response to one of the requests. */
   responded(response: string): void {
     const envelope = readEnvelope(response);
     if (typeof envelope === 'string') return;
-    this.relayed(cut(response, envelope.idSpan), envelope, Buffer.byteLength(response));
+    this.requestOf(response, envelope.idSpan)?.respond(envelope, response);
   }
 
   /**
    * The response of a server to one of the requests.
    * @param idText the id of the request as the client wrote it
    * @param response as the server sent it
-   * @param bytes of the response that the client gets
+   * @param sent the response that the client gets
    */
-  relayed(idText: string, response: Envelope, bytes: number): void {
-    const request = this.requestOf(idText);
-    if (request !== undefined) this.end(request, outcomeOf(request, response, bytes));
+  relayed(idText: string, response: Envelope, sent: string): void {
+    this.requestOf(idText, { start: 0, end: idText.length })?.respond(response, sent);
   }
 
   /** The client took one of the requests back. @param refusal the response for it */
   cancelled(refusal: string): void {
     const envelope = readEnvelope(refusal);
-    const request = typeof envelope === 'string' ? undefined : this.requestOf(cut(refusal, envelope.idSpan));
-    if (request !== undefined) this.end(request, { outcome: 'cancelled' });
+    if (typeof envelope !== 'string') this.requestOf(refusal, envelope.idSpan)?.end({ outcome: 'cancelled' });
   }
 
   /** The whole POST is refused. */
   refused({ code, entry }: GatewayError): void {
     const outcome = entry.source === 'upstream' ? 'error' : 'refused';
-    const rpcCode = entry.jsonrpc === undefined ? {} : { code: entry.jsonrpc };
-    for (const request of this.requests) this.end(request, { outcome, error: code, ...rpcCode });
+    for (const request of this.requests) request.end({ outcome, error: code, code: entry.jsonrpc });
   }
 
   /** Counts the bytes of a response in parts, and hears of its end. */
   followParts(parts: ResponseParts): ResponseParts {
     let bytes = 0;
     const ended = (outcome: 'ok' | 'cancelled' | 'error'): void => {
-      for (const request of this.requests) this.end(request, { outcome, bytes });
+      for (const request of this.requests) request.end({ outcome, bytes });
     };
     return {
       write: (piece, release) => {
@@ -94,32 +101,77 @@ export class PostAudit {
     };
   }
 
-  /** The HTTP exchange is over. */
-  closed(): void {
-    for (const { record } of this.requests) record.closed(this.handed);
+  /** @param text has the id of the request at the span */
+  private requestOf(text: string, idSpan: Span): RecordedRequest | undefined {
+    // All that happens on the way of a single request is about it.
+    if (this.operations === 1) return this.first;
+    return this.requests.find((request) => request.hasId(cut(text, idSpan)));
   }
 
-  private end(request: RecordedRequest, end: OperationEnd): void {
-    const { note } = request;
-    const refusal = end.refusal ?? note?.refusal;
-    // Written out: a copy of an object with optional members costs more than the rest of this method.
-    request.record.end({
-      outcome: refusal !== undefined && end.outcome === 'error' ? 'refused' : end.outcome,
-      code: end.code,
-      error: end.error,
-      bytes: end.bytes,
-      target: end.target ?? note?.target,
-      refusal,
-    });
-  }
-
-  private requestOf(idText: string): RecordedRequest | undefined {
-    return this.requests.find(({ id }) => id === idText);
+  private get requests(): readonly RecordedRequest[] {
+    return this.first === undefined ? [] : [this.first, ...(this.others ?? [])];
   }
 }
 
-function outcomeOf(
-  { method }: RecordedRequest,
+/** A recorded request of a POST, and its answer. */
+class RecordedRequest implements OperationAnswer {
+  readonly record: OperationRecord;
+  /** Said about the request so far. */
+  target: string | undefined;
+  refusal: OperationNote['refusal'];
+  private readonly message: Envelope | undefined;
+  private response: Envelope | undefined;
+  private sent = '';
+  private ended: OperationEnd | undefined;
+
+  constructor(message: Envelope | undefined, record: OperationRecord) {
+    this.message = message;
+    this.record = record;
+  }
+
+  get size(): number {
+    return this.response === undefined ? 0 : this.response.text.length + this.sent.length;
+  }
+
+  hasId(idText: string): boolean {
+    return this.message !== undefined && cut(this.message.text, this.message.idSpan) === idText;
+  }
+
+  /** @param response as its server sent it @param sent the response that the client gets */
+  respond(response: Envelope, sent: string): void {
+    if (this.hasEnded) return;
+    this.response = response;
+    this.sent = sent;
+    this.record.answered(this);
+  }
+
+  end(end: OperationEnd): void {
+    if (this.hasEnded) return;
+    this.ended = end;
+    this.record.answered(this);
+  }
+
+  read(): OperationEnd {
+    const { target, refusal, response } = this;
+    const { outcome, code, error, bytes } =
+      this.ended ?? answerOf(this.message?.method, response!, Buffer.byteLength(this.sent));
+    return {
+      outcome: refusal !== undefined && outcome === 'error' ? 'refused' : outcome,
+      code,
+      error,
+      bytes,
+      target,
+      refusal,
+    };
+  }
+
+  private get hasEnded(): boolean {
+    return this.response !== undefined || this.ended !== undefined;
+  }
+}
+
+function answerOf(
+  method: string | undefined,
   { text, body, isError }: Envelope,
   bytes: number,
 ): OperationEnd {

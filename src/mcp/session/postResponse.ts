@@ -128,7 +128,7 @@ export class PostResponse implements CallAnswer {
 
   relay(response: Envelope, idText: string): boolean {
     const message = withId(response, idText);
-    if (this.audit !== undefined) this.audit.relayed(idText, response, Buffer.byteLength(message));
+    if (this.audit !== undefined) this.audit.relayed(idText, response, message);
     this.send(message);
     return true;
   }

@@ -255,8 +255,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   isLongLived = false;
   /** The answer is another worker's, who counts and logs it. */
   relayed = false;
-  /** The audit stream knows the request. */
-  recorded = false;
+  /** Records its operations; undefined where it has begun none. */
+  recorded: { closed(): void } | undefined;
   /** The connection may serve another request. */
   keepAlive: boolean;
   /** 0 until the answer begins. */

@@ -3,6 +3,7 @@ import {
   forwardedClient,
   forwardedHost,
   forwardedScheme,
+  KIND,
   lastHop,
   type ClientCertificate,
   type ForwardedClient,
@@ -161,6 +162,11 @@ export abstract class ReceivedRequest {
       this.requestId = this.madeId ? newRequestId() : given!;
     }
     return this.requestId;
+  }
+
+  /** Keeps the id that the client gave for the time after the exchange, when the head is gone. */
+  keepId(): void {
+    if (this.head.hasKind(KIND.requestId)) void this.id;
   }
 
   /** Has the gateway made the id? Otherwise the client gave it. */

@@ -1,4 +1,6 @@
 import {
+  LiveOperation,
+  maxKept,
   refusedRequest,
   type Audit,
   type AuditedCaller,
@@ -7,7 +9,9 @@ import {
   type AuditedOperation,
 } from '../../audit/index.ts';
 import { catalogue, type ErrorCode } from '../../errors.ts';
+import { KIND } from '../../http/index.ts';
 import type {
+  OperationAnswer,
   OperationDetails,
   OperationEnd,
   OperationRecord,
@@ -21,6 +25,9 @@ import type { LiveExchange } from './liveExchange.ts';
 export class ExchangeAudit implements RequestAudit {
   private readonly exchange: LiveExchange;
   private readonly audit: Audit;
+  /** The last operation; each leads to the one before it. */
+  private last: ExchangeOperation | undefined;
+  private outlives = false;
 
   constructor(exchange: LiveExchange, audit: Audit) {
     this.exchange = exchange;
@@ -37,50 +44,119 @@ export class ExchangeAudit implements RequestAudit {
     return settled;
   }
 
-  begin({ operation, id, bytes, details }: OperationStart): OperationRecord | undefined {
+  begin(start: OperationStart): OperationRecord | undefined {
     const { exchange, audit } = this;
-    exchange.recorded = true;
-    if (!audit.includes(operation)) return undefined;
-    const since = performance.now();
-    const open = audit.begin(
-      requestOf(exchange, audit, {
-        time: Date.now(),
-        operation,
-        rpcId: id,
-        details: details && detailsOf(details, audit),
-        bytesIn: bytes,
-        traceId: traceIdOf(exchange),
-      }),
-    );
-    return {
-      end: (end) => open.end(endOf(exchange, end, performance.now() - since)),
-      closed: (handed) => {
-        if (!handed || exchange.status >= 400) open.end(endOfExchange(exchange, performance.now() - since));
-      },
-    };
+    exchange.recorded = this;
+    if (!audit.includes(start.operation)) return undefined;
+    const operation = new ExchangeOperation(exchange, audit, start, this.last);
+    this.last = operation;
+    audit.begin(operation);
+    return operation;
+  }
+
+  outlive(): void {
+    this.outlives = true;
+  }
+
+  /** The exchange is over: operations without an answer of their own end with it. */
+  closed(): void {
+    if (this.outlives && this.exchange.status < 400) return;
+    for (let one = this.last; one !== undefined; one = one.before) one.closed();
+  }
+}
+
+/** An operation of a request. Its line is made when the exchange may be over. */
+class ExchangeOperation extends LiveOperation implements OperationRecord {
+  private readonly exchange: LiveExchange;
+  private readonly audit: Audit;
+  /** Undefined where the beginning is kept. */
+  private start: OperationStart | undefined;
+  /** The operation of the same request before it. */
+  readonly before: ExchangeOperation | undefined;
+  /** Read at once: a closed socket no longer knows its other end, and the head holds another request by then. */
+  private readonly caller: AuditedCaller;
+  private readonly traceId: string | undefined;
+  private readonly since = performance.now();
+  private durationMs = 0;
+  private answer: OperationAnswer | undefined;
+
+  constructor(
+    exchange: LiveExchange,
+    audit: Audit,
+    start: OperationStart,
+    before: ExchangeOperation | undefined,
+  ) {
+    super();
+    this.before = before;
+    this.exchange = exchange;
+    this.audit = audit;
+    this.start = start;
+    this.caller = callerOf(exchange, audit);
+    this.traceId = traceIdOf(exchange);
+    exchange.keepId();
+    if (start.size <= maxKept) return;
+    this.keepBeginning();
+    this.start = undefined;
+  }
+
+  answered(answer: OperationAnswer): void {
+    if (this.place === -1) return;
+    this.durationMs = performance.now() - this.since;
+    // The answer knows the message, too.
+    if (this.start !== undefined && answer.size <= maxKept) this.answer = answer;
+    else this.keepEnd(endOf(this.exchange, answer.read(), this.durationMs));
+    this.audit.end(this);
+  }
+
+  closed(): void {
+    const { exchange, audit } = this;
+    if (this.place === -1) return;
+    audit.end(this, endOfExchange(exchange, performance.now() - this.since));
+  }
+
+  protected override readBeginning(): AuditedOperation {
+    const { exchange, audit, start, caller } = this;
+    const { startedAt, startedTick } = exchange;
+    const details = start!.read?.();
+    return requestOf(exchange, caller, {
+      time: Math.floor(startedAt + this.since - startedTick),
+      operation: start!.operation,
+      rpcId: details?.id,
+      details: details && detailsOf(details, audit),
+      bytesIn: details?.bytes ?? 0,
+      traceId: this.traceId,
+    });
+  }
+
+  protected override readEnd(): AuditedEnd {
+    return endOf(this.exchange, this.answer!.read(), this.durationMs);
   }
 }
 
 /** The details as lines show them. */
-const detailsOf =
-  (read: () => OperationDetails, { argumentsOf }: Audit) =>
-  (): AuditedDetails => {
-    const { item, arguments: given, traceparent } = read();
-    return {
-      kind: item?.kind,
-      name: item?.name,
-      arguments: given === undefined ? undefined : argumentsOf?.(given),
-      traceId: traceparent === undefined ? undefined : parseTraceparent(traceparent)?.traceId,
-    };
+function detailsOf(
+  { item, arguments: given, traceparent }: OperationDetails,
+  { argumentsOf }: Audit,
+): AuditedDetails {
+  return {
+    kind: item?.kind,
+    name: item?.name,
+    arguments: given === undefined ? undefined : argumentsOf?.(given),
+    traceId: traceparent === undefined ? undefined : parseTraceparent(traceparent)?.traceId,
   };
+}
 
-/** Records a request to an MCP route that ended with an error before it was an operation. */
-export function recordRefusal(exchange: LiveExchange, audit: Audit): void {
+/** Records the end of a request, and of one to an MCP route that ended with an error before it was an operation. */
+export function recordEnd(exchange: LiveExchange, audit: Audit): void {
   const { route, status, recorded, relayed } = exchange;
-  if (recorded || relayed || status < 400) return;
+  if (recorded !== undefined) {
+    recorded.closed();
+    return;
+  }
+  if (relayed || status < 400) return;
   if (route?.of?.backends.some(({ kind }) => kind === 'mcp') !== true) return;
   audit.record(
-    requestOf(exchange, audit, {
+    requestOf(exchange, callerOf(exchange, audit), {
       time: exchange.startedAt,
       operation: refusedRequest,
       traceId: traceIdOf(exchange),
@@ -92,7 +168,7 @@ export function recordRefusal(exchange: LiveExchange, audit: Audit): void {
 /** Written out: copies of objects with optional members would cost as much as the line. */
 function requestOf(
   exchange: LiveExchange,
-  audit: Audit,
+  caller: AuditedCaller,
   operation: Omit<AuditedOperation, 'caller'>,
 ): AuditedOperation {
   return {
@@ -101,7 +177,7 @@ function requestOf(
     rpcId: operation.rpcId,
     details: operation.details,
     bytesIn: operation.bytesIn,
-    caller: callerOf(exchange, audit),
+    caller,
     requestId: exchange.id,
     isRequestIdMade: exchange.hasMadeId,
     traceId: operation.traceId,
@@ -112,7 +188,7 @@ function requestOf(
 
 /** The trace of a request: that of its client, or the one that the gateway has begun for it. */
 function traceIdOf({ head, span }: LiveExchange): string | undefined {
-  const header = head.get('traceparent');
+  const header = head.hasKind(KIND.traceparent) ? head.get('traceparent') : undefined;
   const given = header === undefined ? undefined : parseTraceparent(header);
   return given?.traceId ?? span?.server.place.traceId;
 }

@@ -17,7 +17,7 @@ import {
   type DetectionResult,
 } from './protocolDetector.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
-import { recordRefusal } from '../exchange/requestAudit.ts';
+import { recordEnd } from '../exchange/requestAudit.ts';
 import { Listening, type SocketHandle } from './portSocketListening.ts';
 import type { Live } from '../snapshot/live.ts';
 import type { OpenConnection } from '../connections/openConnection.ts';
@@ -315,11 +315,11 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
 
   finished(exchange: LiveExchange): void {
     this.left();
+    if (this.tools.audit !== undefined) recordEnd(exchange, this.tools.audit);
     if (exchange.relayed) {
       if (exchange.error !== undefined) this.count(exchange.error);
       return;
     }
-    if (this.tools.audit !== undefined) recordRefusal(exchange, this.tools.audit);
     const ms = performance.now() - exchange.startedTick;
     (exchange.route?.stats ?? this.tools.unrouted).note(
       exchange.status,
