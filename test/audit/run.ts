@@ -44,11 +44,14 @@ const leastAnswered = 0.98;
 const mostCost = 10;
 /** Lines of the last moments before a kill may be lost: the time to gather lines, and a write. */
 const gapMs = 1_000;
-/** Pairs of gateways at the rate, the rounds of each, and the seconds of its first load and of a sample. */
+/** Pairs of gateways at the rate, and the rounds of each. */
 const pairsAtRate = 4;
-const roundsAtRate = 4;
-const warmSeconds = 10;
-const sampleSeconds = 4;
+const roundsAtRate = 30;
+/** A gateway compiles its code during so many seconds with so many calls each. */
+const warmSeconds = 15;
+const warmRate = 5_000;
+/** Short ones: an idle gateway gives memory and code back, and others on the machine change the cost for both alike. */
+const sampleSeconds = 1;
 const serverProgram = fileURLToPath(new URL('../../bench/mcp/echo-http-server.mjs', import.meta.url));
 
 interface Answered {
@@ -120,10 +123,20 @@ interface Load {
   readonly late: number;
 }
 
-/** Drives calls at the fixed rate. @param at runs once, after half of the time */
-async function drive(gateway: GatewayProcess, forSeconds: number, at?: () => void): Promise<Load> {
+/** Clients with a session each. */
+async function clientsOf(gateway: GatewayProcess): Promise<readonly Client[]> {
   const clients = Array.from({ length: connections }, () => new Client(gateway));
   for (const client of clients) await client.begin();
+  return clients;
+}
+
+/** Drives calls at a fixed rate. @param at runs once, after half of the time */
+async function drive(
+  clients: readonly Client[],
+  callsPerSecond: number,
+  forSeconds: number,
+  at?: () => void,
+): Promise<Load> {
   const answered: Answered[] = [];
   let failed = 0;
   let late = 0;
@@ -137,7 +150,7 @@ async function drive(gateway: GatewayProcess, forSeconds: number, at?: () => voi
       half();
       half = undefined;
     }
-    for (const due = Math.floor((elapsed / 1_000) * rate); sent < due; sent++) {
+    for (const due = Math.floor((elapsed / 1_000) * callsPerSecond); sent < due; sent++) {
       let client: Client | undefined;
       for (let i = 0; i < clients.length && client === undefined; i++) {
         next = (next + 1) % clients.length;
@@ -156,7 +169,6 @@ async function drive(gateway: GatewayProcess, forSeconds: number, at?: () => voi
     await delay(tickMs);
   }
   while (clients.some(({ busy }) => busy)) await delay(tickMs);
-  for (const client of clients) client.close();
   return { answered, failed, late };
 }
 
@@ -202,12 +214,14 @@ async function killedWorker(): Promise<string[]> {
   const wrong: string[] = [];
   await using gateway = await gatewayWith({ workers: 2, audit });
   let killedAt = 0;
-  const load = await drive(gateway, seconds, () => {
+  const clients = await clientsOf(gateway);
+  const load = await drive(clients, rate, seconds, () => {
     const worker = gateway.children().find(({ command }) => command.includes('worker'));
     if (worker === undefined) throw new Error('there is no worker');
     killedAt = Date.now();
     process.kill(worker.pid, 'SIGKILL');
   });
+  for (const client of clients) client.close();
   await gateway.stop();
   const { answered, failed, late } = load;
   console.log(
@@ -249,12 +263,16 @@ async function killedWorker(): Promise<string[]> {
 async function costsAtRate(): Promise<Costs[]> {
   await using off = await gatewayWith({ workers: 2 });
   await using on = await gatewayWith({ workers: 2, audit });
-  for (const gateway of [off, on]) await drive(gateway, warmSeconds);
-  return await inTurns(roundsAtRate, { off, on }, async (gateway) => {
-    const before = processTree(gateway.pid);
-    const { answered } = await drive(gateway, sampleSeconds);
-    return cpuBetween(before, processTree(gateway.pid)) / answered.length;
+  const gateways = { off: await clientsOf(off), on: await clientsOf(on) };
+  for (const clients of Object.values(gateways)) await drive(clients, warmRate, warmSeconds);
+  const costs = await inTurns(roundsAtRate, gateways, async (clients) => {
+    const { pid } = clients === gateways.on ? on : off;
+    const before = processTree(pid);
+    const { answered } = await drive(clients, rate, sampleSeconds);
+    return cpuBetween(before, processTree(pid)) / answered.length;
   });
+  for (const client of Object.values(gateways).flat()) client.close();
+  return costs;
 }
 
 /** @returns what is wrong */
