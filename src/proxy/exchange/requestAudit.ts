@@ -73,7 +73,7 @@ class ExchangeOperation extends LiveOperation implements OperationRecord {
   private start: OperationStart | undefined;
   /** The operation of the same request before it. */
   readonly before: ExchangeOperation | undefined;
-  /** Read at once: a closed socket no longer knows its other end, and the head holds another request by then. */
+  /** Read at once: a closed socket may no longer know its other end. */
   private readonly caller: AuditedCaller;
   private readonly traceId: string | undefined;
   private readonly since = performance.now();
