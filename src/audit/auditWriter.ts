@@ -43,7 +43,7 @@ const maxBacklog = 8_388_608;
  */
 const together = 128;
 
-/** Somebody who makes a line, without its closing brace, when the writer asks. */
+/** The writer asks a maker for its line, which has no closing brace. */
 export interface LineMaker {
   line(): string;
 }

@@ -9,7 +9,6 @@ import {
   type AuditedOperation,
 } from '../../audit/index.ts';
 import { catalogue, type ErrorCode } from '../../errors.ts';
-import { KIND } from '../../http/index.ts';
 import type {
   OperationAnswer,
   OperationDetails,
@@ -188,7 +187,7 @@ function requestOf(
 
 /** The trace of a request: that of its client, or the one that the gateway has begun for it. */
 function traceIdOf({ head, span }: LiveExchange): string | undefined {
-  const header = head.hasKind(KIND.traceparent) ? head.get('traceparent') : undefined;
+  const header = head.get('traceparent');
   const given = header === undefined ? undefined : parseTraceparent(header);
   return given?.traceId ?? span?.server.place.traceId;
 }
