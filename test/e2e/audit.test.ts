@@ -205,8 +205,12 @@ describe('lines of the audit stream', () => {
       await session.call('crash');
     }
     assert.deepEqual(
-      folder.of('tools/call').map((line) => line['mcp.outcome']),
-      ['tool_error', 'cancelled', 'error'],
+      folder.of('tools/call').map((line) => [line['mcp.outcome'], line['error']]),
+      [
+        ['tool_error', undefined],
+        ['cancelled', undefined],
+        ['error', 'mcp_target_failed'],
+      ],
     );
     assert.equal(folder.of('odd/method')[0]?.['mcp.outcome'], 'error');
   });

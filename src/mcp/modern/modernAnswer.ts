@@ -232,7 +232,7 @@ export class ModernAnswer implements CallAnswer, Parked {
   }
 
   failed(error: GatewayError): void {
-    if (!this.isOver) this.post?.failed(error);
+    if (!this.isOver) this.post?.failed(error, this.idText);
   }
 
   respond(message: string): void {

@@ -33,8 +33,11 @@ export interface CallAnswer {
   push(message: string, names?: ItemNameSource, askedId?: RpcId): void;
   /** A server takes a request back. @param notice the notification that says so */
   withdraw(askedId: RpcId, notice: string): void;
-  /** Notes that the gateway ends one of the requests with an error; the response follows. */
-  failed?(error: GatewayError): void;
+  /**
+   * Notes that the gateway ends one of the requests with an error; the response follows.
+   * @param idText the id as the client wrote it
+   */
+  failed?(error: GatewayError, idText: string): void;
   /** Sends the response to one of the requests; the last one ends the answer. */
   respond(message: string): void;
   /**
@@ -64,6 +67,6 @@ const needsStatus = ({ entry: { source, status, comeBack } }: GatewayError): boo
 /** Ends a request with an error of the gateway, by the status of the whole answer where that is still open. */
 export function respondError(answer: CallAnswer, error: GatewayError, idText: string): void {
   if (needsStatus(error) && answer.refuse(error, idText)) return;
-  answer.failed?.(error);
+  answer.failed?.(error, idText);
   answer.respond(errorResponse(error, idText));
 }

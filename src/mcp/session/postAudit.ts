@@ -64,7 +64,14 @@ export class PostAudit {
    * @param sent the response that the client gets
    */
   relayed(idText: string, response: Envelope, sent: string): void {
-    this.requestOf(idText, { start: 0, end: idText.length })?.respond(response, sent);
+    this.withId(idText)?.respond(response, sent);
+  }
+
+  /** The gateway ends one of the requests with an error, and its response follows. @param idText as in `relayed` */
+  failed({ code }: GatewayError, idText: string): void {
+    const request = this.withId(idText);
+    if (code === 'mcp_cancelled') request?.end({ outcome: 'cancelled' });
+    else if (request !== undefined) request.error = code;
   }
 
   /** The client took one of the requests back. @param refusal the response for it */
@@ -101,6 +108,10 @@ export class PostAudit {
     };
   }
 
+  private withId(idText: string): RecordedRequest | undefined {
+    return this.requestOf(idText, { start: 0, end: idText.length });
+  }
+
   /** @param text has the id of the request at the span */
   private requestOf(text: string, idSpan: Span): RecordedRequest | undefined {
     // All that happens on the way of a single request is about it.
@@ -119,6 +130,8 @@ class RecordedRequest implements OperationAnswer {
   /** Said about the request so far. */
   target: string | undefined;
   refusal: OperationNote['refusal'];
+  /** The code of the gateway's own error that ends it. */
+  error: string | undefined;
   private readonly message: Envelope | undefined;
   private response: Envelope | undefined;
   private sent = '';
@@ -158,7 +171,7 @@ class RecordedRequest implements OperationAnswer {
     return {
       outcome: refusal !== undefined && outcome === 'error' ? 'refused' : outcome,
       code,
-      error,
+      error: error ?? this.error,
       bytes,
       target,
       refusal,

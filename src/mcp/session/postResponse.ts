@@ -112,7 +112,8 @@ export class PostResponse implements CallAnswer {
     this.push(notice);
   }
 
-  failed(error: GatewayError): void {
+  failed(error: GatewayError, idText: string): void {
+    this.audit?.failed(error, idText);
     // A client that left, or took its request back, is no failure.
     if (error.code !== 'mcp_cancelled' && !this.closed) this.reply.callFailed?.(error, rpcCodeOf(error));
   }
