@@ -113,7 +113,7 @@ export class Audit {
   end(operation: LiveOperation, end?: AuditedEnd): void {
     if (!this.open.remove(operation)) return;
     if (end !== undefined) operation.keepEnd(end);
-    this.writer.writeLater(operation);
+    this.writer.writeLater(operation, operation.isLight);
   }
 
   /** The last lines of this process as JSON, the oldest first. */

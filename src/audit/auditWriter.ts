@@ -92,11 +92,14 @@ export class AuditWriter {
     process.on('exit', this.atExit);
   }
 
-  /** Takes the maker of a line, and asks it later. Never throws and never waits. */
-  writeLater(maker: LineMaker): void {
+  /**
+   * Takes the maker of a line. Never throws and never waits.
+   * @param isLight asks it later, together with others; a maker must not hold much until then
+   */
+  writeLater(maker: LineMaker, isLight = true): void {
     if (this.closed) return;
     this.unmade.push(maker);
-    if (this.unmade.length === together) this.make();
+    if (!isLight || this.failing || this.unmade.length === together) this.make();
     else if (this.running === undefined) this.arm(this.options.sink.gatherMs);
   }
 
@@ -111,12 +114,22 @@ export class AuditWriter {
     if (this.unmade.length === 0) return;
     const makers = this.unmade;
     this.unmade = [];
-    for (const line of makers.map((maker) => maker.line())) this.take(line);
+    for (const line of makers.map((maker) => this.madeBy(maker))) if (line !== undefined) this.take(line);
+  }
+
+  /** @returns undefined where the maker fails; the lines of others are as good as before */
+  private madeBy(maker: LineMaker): string | undefined {
+    try {
+      return maker.line();
+    } catch (error) {
+      this.lose(1, `a line cannot be made: ${messageOf(error)}`);
+      return undefined;
+    }
   }
 
   private take(line: string): boolean {
     if (this.waiting.length + line.length > maxBacklog) {
-      this.lose();
+      this.lose(1, 'the sink takes no lines, and the memory for them is full');
       return false;
     }
     if (this.lost > 0) this.reportLoss();
@@ -170,7 +183,8 @@ export class AuditWriter {
     clearTimeout(this.watch);
     process.off('exit', this.atExit);
     this.make();
-    if (this.hasMore) this.lose(this.batchLines + this.waiting.count, 'the gateway stops');
+    if (this.hasMore)
+      this.lose(this.batchLines + this.waiting.count, 'the sink takes no lines, and the gateway stops');
     for (const { reject } of this.intents.splice(0)) reject(unavailable('the gateway is shutting down'));
     await this.options.sink.close();
   }
@@ -184,8 +198,8 @@ export class AuditWriter {
     this.taken++;
   }
 
-  private lose(lines = 1, why = 'the memory for them is full'): void {
-    if (this.lost === 0) this.options.log.warn(`Audit lines lost: the sink takes no lines, and ${why}`);
+  private lose(lines: number, why: string): void {
+    if (this.lost === 0) this.options.log.warn(`Audit lines lost: ${why}`);
     this.lost += lines;
     this.options.onLost(lines);
   }

@@ -68,7 +68,7 @@ export interface AuditedOperation {
   readonly caller: AuditedCaller;
   readonly requestId?: string | undefined;
   /** The gateway made `requestId`, so it holds no secret. */
-  readonly isRequestIdMade?: boolean;
+  readonly isRequestIdMade?: boolean | undefined;
   /** JSON-RPC id as the client wrote it. */
   readonly rpcId?: string | undefined;
   readonly details?: AuditedDetails | undefined;

@@ -13,6 +13,9 @@ export abstract class LiveOperation {
   private begun: AuditedOperation | undefined;
   private ended: AuditedEnd | undefined;
 
+  /** May it wait for its line, once it is over? Otherwise its line is made at once. */
+  abstract readonly isLight: boolean;
+
   /** Reads the beginning. It is asked once. */
   protected abstract readBeginning(): AuditedOperation;
   /** Reads the end of an operation that `Audit.end` has ended without one. It is asked once. */

@@ -84,16 +84,23 @@ const call = (name = 'echo') => ({
   details: { name },
 });
 class Call extends LiveOperation {
+  override readonly isLight: boolean;
+  isRead = false;
   private readonly name: string | undefined;
-  constructor(name?: string) {
+  constructor(name?: string, isLight = true) {
     super();
     this.name = name;
+    this.isLight = isLight;
   }
-  protected override readBeginning = (): AuditedOperation => call(this.name);
+  protected override readBeginning = (): AuditedOperation => {
+    this.isRead = true;
+    if (this.name === 'unreadable') throw new Error('no name');
+    return call(this.name);
+  };
   protected override readEnd = (): AuditedEnd => ({ outcome: 'ok' });
 }
-const begin = (audit: Audit, name?: string): Call => {
-  const operation = new Call(name);
+const begin = (audit: Audit, name?: string, isLight = true): Call => {
+  const operation = new Call(name, isLight);
   audit.begin(operation);
   return operation;
 };
@@ -199,6 +206,51 @@ describe('sinks that fail', () => {
     assert.deepEqual(
       found.gaps.map(({ kind, lost: named }) => [kind, named]),
       [['lost', await stage.lost()]],
+    );
+  });
+
+  test('operations wait for their lines unless they hold much, or the sink fails', async (t) => {
+    const stage = new Stage(t);
+    const collector = createServer((_request, response) => response.writeHead(503).end());
+    collector.listen(0, '127.0.0.1');
+    await once(collector, 'listening');
+    t.after(() => {
+      collector.closeAllConnections();
+      collector.close();
+    });
+    const { port } = collector.address() as AddressInfo;
+    const sink: AuditSink = { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 };
+    const audit = stage.open({ sink });
+    const [light, heavy, last] = [begin(audit, 'a'), begin(audit, 'b', false), begin(audit, 'c')];
+    audit.end(light);
+    assert.ok(!light.isRead);
+    audit.end(heavy);
+    assert.ok(light.isRead && heavy.isRead, 'lines keep their order');
+    await until('a refused write', () => stage.said.includes('Audit sink failed'));
+    audit.end(last);
+    assert.ok(last.isRead);
+    await audit.close();
+  });
+
+  test('an operation that cannot be read costs its own line, and the stream names the gap', async (t) => {
+    const stage = new Stage(t);
+    const audit = stage.open();
+    for (const name of ['before', 'unreadable', 'after']) audit.end(begin(audit, name));
+    await audit.close();
+    assert.deepEqual(
+      stage.said.filter((line) => line.startsWith('Audit lines lost')),
+      ['Audit lines lost: a line cannot be made: no name'],
+    );
+    const found = await stage.verify();
+    assert.deepEqual(found.problems, []);
+    assert.deepEqual(
+      found.gaps.map(({ kind, lost }) => [kind, lost]),
+      [['lost', 1]],
+    );
+    const names = readFileSync(stage.file, 'utf8').matchAll(/"mcp\.name":"(\w+)"/g);
+    assert.deepEqual(
+      [...names].map(([, name]) => name),
+      ['before', 'after'],
     );
   });
 

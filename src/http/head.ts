@@ -77,11 +77,6 @@ export class Head {
     return i + 1 < this.count ? (this.spans[(i + 1) * SPAN] as number) : this.length - 2;
   }
 
-  /** Is a field of a known kind there? It costs less than a look for its name. */
-  hasKind(kind: number): boolean {
-    return (this.seen & (1 << kind)) !== 0;
-  }
-
   /** Value of a field by its lower-case name; several lines are joined with `, ` (RFC 9110 §5.3). */
   get(lowerName: string): string | undefined {
     const { hash, bit } = markOf(lowerName);

@@ -58,8 +58,9 @@ export function initialize(
     return;
   }
   for (const target of session.targets.values()) {
-    request.annotate('mcp.target', target.name);
     const { name } = target;
+    request.annotate('mcp.target', name);
+    answer.note(message, { target: name });
     const opening = openingCall(options, client, session, message, answer, {
       name,
       stats: options.mcpMetrics.cell(name, 'initialize'),

@@ -47,8 +47,11 @@ export function recordedPost(
   const recorded = new PostAudit(audit);
   try {
     const { showsArguments } = audit;
+    // The text of a message of a batch is a part of the text of the batch.
+    const size = messages.reduce((sum, { text }) => sum + text.length, 0);
     for (const message of messages)
-      if (message.kind === 'request') recorded.begin(new MessageOperation(message, showsArguments), message);
+      if (message.kind === 'request')
+        recorded.begin(new MessageOperation(message, size, showsArguments), message);
     whenSettled(client, audit, recorded, idText, then);
   } catch (error) {
     sendError(client.reply, error, idText);
@@ -76,20 +79,18 @@ function whenSettled(
 
 /** A request of a client, which is read when the stream asks. */
 class MessageOperation implements OperationStart {
+  readonly size: number;
   private readonly message: Envelope;
   private readonly showsArguments: boolean;
 
-  constructor(message: Envelope, showsArguments: boolean) {
+  constructor(message: Envelope, size: number, showsArguments: boolean) {
     this.message = message;
+    this.size = size;
     this.showsArguments = showsArguments;
   }
 
   get operation(): string {
     return this.message.method.slice(0, maxShown);
-  }
-
-  get size(): number {
-    return this.message.text.length;
   }
 
   read(): OperationDetails {

@@ -3,7 +3,6 @@ import {
   forwardedClient,
   forwardedHost,
   forwardedScheme,
-  KIND,
   lastHop,
   type ClientCertificate,
   type ForwardedClient,
@@ -162,11 +161,6 @@ export abstract class ReceivedRequest {
       this.requestId = this.madeId ? newRequestId() : given!;
     }
     return this.requestId;
-  }
-
-  /** Keeps the id that the client gave for the time after the exchange, when the head is gone. */
-  keepId(): void {
-    if (this.head.hasKind(KIND.requestId)) void this.id;
   }
 
   /** Has the gateway made the id? Otherwise the client gave it. */

@@ -64,20 +64,21 @@ export class ExchangeAudit implements RequestAudit {
   }
 }
 
-/** An operation of a request. Its line is made when the exchange may be over. */
+/** An operation of a request. Its line is made when the exchange may be over, so it holds nothing of it by then. */
 class ExchangeOperation extends LiveOperation implements OperationRecord {
-  private readonly exchange: LiveExchange;
+  /** Undefined once the operation is over: an exchange may hold a whole body. */
+  private exchange: LiveExchange | undefined;
   private readonly audit: Audit;
   /** Undefined where the beginning is kept. */
   private start: OperationStart | undefined;
   /** The operation of the same request before it. */
   readonly before: ExchangeOperation | undefined;
-  /** Read at once: a closed socket may no longer know its other end. */
-  private readonly caller: AuditedCaller;
-  private readonly traceId: string | undefined;
+  /** Read at once: a closed socket may no longer know its other end, and the head may be another request's. */
+  private readonly request: AuditedOperation;
   private readonly since = performance.now();
   private durationMs = 0;
   private answer: OperationAnswer | undefined;
+  private session: string | undefined;
 
   constructor(
     exchange: LiveExchange,
@@ -90,45 +91,56 @@ class ExchangeOperation extends LiveOperation implements OperationRecord {
     this.exchange = exchange;
     this.audit = audit;
     this.start = start;
-    this.caller = callerOf(exchange, audit);
-    this.traceId = traceIdOf(exchange);
-    exchange.keepId();
+    const time = Math.floor(exchange.startedAt + this.since - exchange.startedTick);
+    this.request = requestOf(exchange, audit, time, start.operation);
     if (start.size <= maxKept) return;
     this.keepBeginning();
     this.start = undefined;
   }
 
+  override get isLight(): boolean {
+    return this.start !== undefined && (this.answer === undefined || this.answer.size <= maxKept);
+  }
+
   answered(answer: OperationAnswer): void {
-    if (this.place === -1) return;
+    const { exchange } = this;
+    if (exchange === undefined) return;
     this.durationMs = performance.now() - this.since;
-    // The answer knows the message, too.
-    if (this.start !== undefined && answer.size <= maxKept) this.answer = answer;
-    else this.keepEnd(endOf(this.exchange, answer.read(), this.durationMs));
+    this.answer = answer;
+    this.session = annotated(exchange, 'mcp.session');
+    this.exchange = undefined;
     this.audit.end(this);
   }
 
   closed(): void {
-    const { exchange, audit } = this;
-    if (this.place === -1) return;
-    audit.end(this, endOfExchange(exchange, performance.now() - this.since));
+    const { exchange } = this;
+    if (exchange === undefined) return;
+    this.exchange = undefined;
+    this.audit.end(this, endOfExchange(exchange, performance.now() - this.since));
   }
 
   protected override readBeginning(): AuditedOperation {
-    const { exchange, audit, start, caller } = this;
-    const { startedAt, startedTick } = exchange;
+    const { request, start, audit } = this;
     const details = start!.read?.();
-    return requestOf(exchange, caller, {
-      time: Math.floor(startedAt + this.since - startedTick),
-      operation: start!.operation,
-      rpcId: details?.id,
-      details: details && detailsOf(details, audit),
-      bytesIn: details?.bytes ?? 0,
-      traceId: this.traceId,
-    });
+    if (details === undefined) return request;
+    // Written out: copies of objects with optional members would cost as much as the line.
+    return {
+      time: request.time,
+      operation: request.operation,
+      rpcId: details.id,
+      details: detailsOf(details, audit),
+      bytesIn: details.bytes,
+      caller: request.caller,
+      requestId: request.requestId,
+      isRequestIdMade: request.isRequestIdMade,
+      traceId: request.traceId,
+      listener: request.listener,
+      route: request.route,
+    };
   }
 
   protected override readEnd(): AuditedEnd {
-    return endOf(this.exchange, this.answer!.read(), this.durationMs);
+    return endOf(this.session, this.answer!.read(), this.durationMs);
   }
 }
 
@@ -155,39 +167,28 @@ export function recordEnd(exchange: LiveExchange, audit: Audit): void {
   if (relayed || status < 400) return;
   if (route?.of?.backends.some(({ kind }) => kind === 'mcp') !== true) return;
   audit.record(
-    requestOf(exchange, callerOf(exchange, audit), {
-      time: exchange.startedAt,
-      operation: refusedRequest,
-      traceId: traceIdOf(exchange),
-    }),
+    requestOf(exchange, audit, exchange.startedAt, refusedRequest),
     endOfExchange(exchange, performance.now() - exchange.startedTick),
   );
 }
 
-/** Written out: copies of objects with optional members would cost as much as the line. */
-function requestOf(
-  exchange: LiveExchange,
-  caller: AuditedCaller,
-  operation: Omit<AuditedOperation, 'caller'>,
-): AuditedOperation {
+/** @param time milliseconds since the epoch */
+function requestOf(exchange: LiveExchange, audit: Audit, time: number, operation: string): AuditedOperation {
   return {
-    time: operation.time,
-    operation: operation.operation,
-    rpcId: operation.rpcId,
-    details: operation.details,
-    bytesIn: operation.bytesIn,
-    caller,
+    time,
+    operation,
+    caller: callerOf(exchange, audit),
     requestId: exchange.id,
     isRequestIdMade: exchange.hasMadeId,
-    traceId: operation.traceId,
+    traceId: traceIdOf(exchange),
     listener: exchange.listener?.name,
     route: exchange.route?.name,
   };
 }
 
 /** The trace of a request: that of its client, or the one that the gateway has begun for it. */
-function traceIdOf({ head, span }: LiveExchange): string | undefined {
-  const header = head.get('traceparent');
+function traceIdOf({ closed, head, span }: LiveExchange): string | undefined {
+  const header = closed ? undefined : head.get('traceparent');
   const given = header === undefined ? undefined : parseTraceparent(header);
   return given?.traceId ?? span?.server.place.traceId;
 }
@@ -222,19 +223,19 @@ const annotated = ({ extra }: LiveExchange, field: string): string | undefined =
 };
 
 function endOf(
-  exchange: LiveExchange,
+  session: string | undefined,
   { outcome, code, error, refusal, bytes, target }: OperationEnd,
   durationMs: number,
 ): AuditedEnd {
   const by = typeof refusal === 'object' ? refusal : undefined;
   return {
-    session: annotated(exchange, 'mcp.session'),
+    session,
     outcome,
     code,
     error,
     durationMs,
     bytesOut: bytes,
-    target: target ?? annotated(exchange, 'mcp.target'),
+    target,
     policy: by?.policy,
     rule: by?.rule,
     refusal: typeof refusal === 'string' ? refusal : undefined,
@@ -254,7 +255,6 @@ function endOfExchange(exchange: LiveExchange, durationMs: number): AuditedEnd {
     error,
     detail: reason,
     bytesOut: responseBytes,
-    target: annotated(exchange, 'mcp.target'),
     refusal: annotated(exchange, 'mcp.refusal'),
     policy: decidedBy?.policy,
     rule: decidedBy?.rule,
