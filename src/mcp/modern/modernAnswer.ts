@@ -366,6 +366,8 @@ export class ModernAnswer implements CallAnswer, Parked {
     session.cancelCalls(this, reason);
     if (task !== undefined) this.start.tasked?.cancel(task);
     const isReleased = this.isOver && this.late === undefined;
+    // No call that was sent has told of it.
+    if (!this.isOver) this.post?.skip(errorResponse(new GatewayError('mcp_cancelled'), this.idText));
     this.isOver = true;
     if (!isReleased) this.release();
   }

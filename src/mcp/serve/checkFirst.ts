@@ -34,7 +34,11 @@ export function checkFirst(
       session.touch();
     })
     .then((checked) => {
-      if (!call.leave() || answer.gone) return;
+      if (answer.gone) {
+        call.cancel();
+        return;
+      }
+      if (!call.leave()) return;
       if ('error' in checked) answer.respond(checkRefusal(x, request, checked));
       else go(checked.isChanged ? checked.request : undefined, checked.headers);
     })

@@ -82,7 +82,10 @@ export class StreamableHttp implements McpHandler {
     if (!isJson(request.header('content-type'))) throw new GatewayError('mcp_unsupported_media');
     const limits = this.options.limits();
     request.readBody(limits.maxMcpRequestBytes).then(
-      (body) => this.read(client, accepted, body),
+      (body) => {
+        // As below: a stream of HTTP/2 can be reset with the bytes that end its body.
+        if (!reply.closed) this.read(client, accepted, body);
+      },
       (error: unknown) => sendError(reply, asMessageError(error, request, limits)),
     );
   }

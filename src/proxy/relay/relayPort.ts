@@ -52,8 +52,10 @@ export class RelayPort extends Port {
 
   override finished(exchange: LiveExchange): void {
     // Without an answer of ours the other worker had one of its own, or its client left.
-    if (exchange.status === 0) this.left();
-    else super.finished(exchange);
+    if (exchange.status === 0) {
+      exchange.recorded?.closed();
+      this.left();
+    } else super.finished(exchange);
   }
 }
 
