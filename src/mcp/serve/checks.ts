@@ -24,14 +24,14 @@ export class MessageChecks {
   private readonly checks: McpChecks;
   private readonly metrics: McpMetrics;
   private readonly limits: Limits;
-  /** Hears that a check refused the result. */
-  private readonly refused: (refusal: CheckRefusal) => void;
+  /** Hears that a check refused the result in a response. */
+  private readonly refused: (refusal: CheckRefusal, response: Envelope) => void;
 
   constructor(
     checks: McpChecks,
     metrics: McpMetrics,
     limits: Limits,
-    refused: (refusal: CheckRefusal) => void,
+    refused: (refusal: CheckRefusal, response: Envelope) => void,
   ) {
     this.checks = checks;
     this.metrics = metrics;
@@ -73,7 +73,7 @@ export class MessageChecks {
     const json = text.slice(place.start, place.end);
     const found = await this.inTurn('result', { targets, json });
     if ('refused' in found) {
-      this.refused(found.refused);
+      this.refused(found.refused, message);
       return errorResponse(found.refused.error, cut(text, message.idSpan));
     }
     return found.json === undefined

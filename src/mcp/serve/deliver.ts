@@ -85,11 +85,15 @@ const checksBy =
     { mcpMetrics, limits }: HandlerOptions,
     checksOf: NonNullable<Caller['checksOf']>,
     http: HttpRequest,
+    answer: CallAnswer,
   ): NonNullable<Dispatch['checksOf']> =>
   (method) => {
     const checks = checksOf(method);
     if (checks.request.length === 0 && checks.result.length === 0) return undefined;
-    return new MessageChecks(checks, mcpMetrics, limits(), (refusal) => noteCheckRefusal({ http }, refusal));
+    return new MessageChecks(checks, mcpMetrics, limits(), (refusal, response) => {
+      noteCheckRefusal({ http }, refusal);
+      answer.note?.(response, { refusal: refusal.by });
+    });
   };
 
 /** Everything that judging and sending the messages of one POST needs. */
@@ -109,7 +113,7 @@ export function dispatchFor(
     itemRules: answer.itemRules,
     count: caller.count,
     callTime: caller.callTime,
-    checksOf: caller.checksOf && checksBy(options, caller.checksOf, http),
+    checksOf: caller.checksOf && checksBy(options, caller.checksOf, http, answer),
     http,
     mcpMetrics,
     enter: (): Tally => budgets.calls.enter(holderOf(caller)),

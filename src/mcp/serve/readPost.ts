@@ -132,11 +132,15 @@ function cutUp(text: string): Post {
 
 function batch(messages: readonly Envelope[]): Post {
   if (messages.length === 0) throw invalid('invalid request: an empty batch');
+  const requests = messages.filter((one) => one.kind === 'request');
+  // "The request ID MUST NOT have been previously used by the requestor within the same session" (2025-03-26).
+  if (new Set(requests.map(({ id }) => id)).size < requests.length)
+    throw invalid('invalid request: two requests of a batch have the same id');
   return {
     messages,
     first: messages.find((one) => one.method === 'initialize') ?? messages[0],
     batch: true,
-    requests: messages.filter((one) => one.kind === 'request').length,
+    requests: requests.length,
     idText: undefined,
   };
 }

@@ -237,7 +237,7 @@ const toolTimeout = ({ toolTimeoutsMs: tools }: McpTarget, used: TaskItem | unde
 
 /** The caller's view of the server's answer about an item, if it differs from the answer, or the refusal of the item. */
 function viewOfItem(
-  { naming, http }: Dispatch,
+  { naming, http, answer }: Dispatch,
   request: Envelope,
   item: NamedItem,
   target: string,
@@ -247,7 +247,10 @@ function viewOfItem(
   const refused = itemRules.refusalOf({ ...item, target }, call);
   if (refused !== undefined) return { refused };
   if (request.method === 'resources/read') {
-    const note = (why: ItemRefusal): void => noteItemRefusal(http, why);
+    const note = (why: ItemRefusal): void => {
+      noteItemRefusal(http, why);
+      answer.note?.(request, { refusal: why });
+    };
     return { filter: new ContentsFilter({ item, target, itemRules, naming, call, refused: note }) };
   }
   if (!item.template) return {};

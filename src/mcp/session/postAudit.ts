@@ -169,7 +169,7 @@ class RecordedRequest implements OperationAnswer {
     const { outcome, code, error, bytes } =
       this.ended ?? answerOf(this.message?.method, response!, Buffer.byteLength(this.sent));
     return {
-      outcome: refusal !== undefined && outcome === 'error' ? 'refused' : outcome,
+      outcome: refusal !== undefined && failures.has(outcome) ? 'refused' : outcome,
       code,
       error: error ?? this.error,
       bytes,
@@ -182,6 +182,9 @@ class RecordedRequest implements OperationAnswer {
     return this.response !== undefined || this.ended !== undefined;
   }
 }
+
+/** The outcomes of a refused request, by its response alone. A guardrail may refuse a call with a result. */
+const failures: ReadonlySet<OperationEnd['outcome']> = new Set(['error', 'tool_error']);
 
 function answerOf(
   method: string | undefined,
