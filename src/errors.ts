@@ -499,7 +499,7 @@ export const catalogue = {
     400,
     'no',
     'invalid request',
-    'The body is JSON but not a JSON-RPC 2.0 message, or a batch in a protocol revision without batches.',
+    'The body is JSON but not a JSON-RPC 2.0 message, a batch in a protocol revision without batches, or a batch in which two requests have the same id.',
     -32600,
   ),
   mcp_session_required: entry(
