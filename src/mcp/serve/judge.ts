@@ -43,7 +43,7 @@ export async function judgeMessages<Explanation>(
   const basis: Basis = { naming, rules, isBatch: post.batch };
   const verdicts: (readonly [McpVerdict, Explanation | undefined])[] = [];
   for (const message of post.messages) {
-    const call = message.kind === 'response' ? undefined : itemCallOf(request, message);
+    const call = message.kind === 'response' ? undefined : itemCallOf(request, message, settings);
     const owners: OwnItem[] = [];
     const ruled = judged(message, basis, { call, owners });
     const verdict = await unlessLater(ruled, { caller, call, owners });

@@ -121,7 +121,7 @@ function continuesParked(modern: ModernRequest): boolean {
       round,
       inputResponses(message),
       itemRules,
-      itemCallOf(client.request, message),
+      itemCallOf(client.request, message, options.settings),
     );
     if (refused !== undefined) refuseHidden(modern, refused);
   }

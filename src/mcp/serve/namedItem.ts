@@ -29,7 +29,7 @@ export async function namedItem(
     if (message.kind === 'response') continue;
     const named = itemOf(message);
     if (named === undefined || typeof named === 'string') continue;
-    return { item: ownItem(named, settings), call: itemCallOf(request, message) };
+    return { item: ownItem(named, settings), call: itemCallOf(request, message, settings) };
   }
   return undefined;
 }

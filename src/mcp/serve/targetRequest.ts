@@ -133,7 +133,13 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       send();
       return;
     }
-    countFirst(x, request, call, count({ ...used, target: name }, itemCallOf(x.http, request)), send);
+    countFirst(
+      x,
+      request,
+      call,
+      count({ ...used, target: name }, itemCallOf(x.http, request, x.settings)),
+      send,
+    );
   };
   const { checks } = x;
   if (checks?.ofRequest !== true || x.isChecked === true) return () => begin();
@@ -188,8 +194,8 @@ export function progressToken(request: Envelope): Span | 'ambiguous' | 'long' | 
 const namesState = ({ text, body }: Envelope): boolean => memberOf(text, body, 'requestState') !== undefined;
 
 /** Hears why a request about a task is refused. */
-export const taskAsker = ({ http }: Dispatch, refused: (why: ItemRefusal) => void): TaskAsker => ({
-  sessionId: sessionIdOf(http),
+export const taskAsker = ({ http, settings }: Dispatch, refused: (why: ItemRefusal) => void): TaskAsker => ({
+  sessionId: sessionIdOf(http, settings),
   refused,
 });
 
@@ -204,7 +210,7 @@ const itemFields = { tool: 'mcp.tool', prompt: 'mcp.prompt', resource: 'mcp.reso
 function limitOfCall(x: Dispatch, request: Envelope, target: string, used: TaskItem | undefined): CallLimit {
   const settings = callLimit(x, target, used);
   if (x.callTime === undefined || used === undefined) return settings;
-  const said = x.callTime({ ...used, target }, itemCallOf(x.http, request));
+  const said = x.callTime({ ...used, target }, itemCallOf(x.http, request, x.settings));
   if (said === undefined) return settings;
   const limit = said.ms === undefined ? settings : { ms: Math.min(said.ms, x.mostCallMs) };
   const { atMostMs = Infinity } = said;
@@ -237,13 +243,13 @@ const toolTimeout = ({ toolTimeoutsMs: tools }: McpTarget, used: TaskItem | unde
 
 /** The caller's view of the server's answer about an item, if it differs from the answer, or the refusal of the item. */
 function viewOfItem(
-  { naming, http, answer }: Dispatch,
+  { naming, http, answer, settings }: Dispatch,
   request: Envelope,
   item: NamedItem,
   target: string,
   itemRules: ItemRules,
 ): { readonly filter?: ResponseFilter } | { readonly refused: ItemRefusal } | UnclearItem {
-  const call = itemCallOf(http, request);
+  const call = itemCallOf(http, request, settings);
   const refused = itemRules.refusalOf({ ...item, target }, call);
   if (refused !== undefined) return { refused };
   if (request.method === 'resources/read') {

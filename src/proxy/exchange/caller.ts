@@ -29,6 +29,13 @@ export function callerOf(
   const counters = exchange.route?.countMcpCall ?? [];
   const times = exchange.route?.mcpCallTime ?? [];
   const hasRules = rules.length > 0;
+  const checks = checksOf(exchange);
+  exchange.isJudgedLater =
+    hasRules ||
+    counters.length > 0 ||
+    times.length > 0 ||
+    checks !== undefined ||
+    ways.environment !== undefined;
   return {
     principal: principalOf(exchange),
     holder: budgetHolderOf(exchange),
@@ -44,7 +51,7 @@ export function callerOf(
     toolNames: hasRules ? (exchange.route?.toolNames ?? []) : undefined,
     count: counters.length === 0 ? undefined : countOf(exchange, counters),
     callTime: times.length === 0 ? undefined : callTimeOf(exchange, times),
-    checksOf: checksOf(exchange),
+    checksOf: checks,
     whileAllowed: (end) => {
       exchange.isLongLived = true;
       return exchange.connection.port.keepLongLived(exchange, end);

@@ -253,6 +253,10 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   started = false;
   /** The answer goes on for as long as the client stays. */
   isLongLived = false;
+  /** The answer came as a stream. */
+  protected isStreamed = false;
+  /** Policies may judge something of the request when the exchange is over. */
+  isJudgedLater = false;
   /** The answer is another worker's, who counts and logs it. */
   relayed = false;
   /** Records its operations; undefined where it has begun none. */
@@ -493,6 +497,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   /** The answer is complete. The connection goes on when the request is, too. */
   finish(): void {
     if (this.closed) return;
+    // A message of HTTP+SSE is judged when its POST is over, and a call may have got another stream.
+    if (this.status === 202 || this.isStreamed) this.keepForRules();
     this.release();
     this.connection.answered(this);
   }
@@ -501,7 +507,13 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   lost(): void {
     if (this.closed) return;
     this.stop();
+    this.keepForRules();
     this.release();
+  }
+
+  /** What is still to be judged is judged by the request as it was. */
+  private keepForRules(): void {
+    if (this.isJudgedLater) this.keepLines();
   }
 
   private release(): void {

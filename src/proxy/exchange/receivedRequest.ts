@@ -63,6 +63,8 @@ export abstract class ReceivedRequest {
   closed = false;
   /** The head may hold somebody else's request by now. */
   protected released = false;
+  /** The fields for the time after the exchange, where something of it is still to be judged. */
+  private keptLines: readonly HeaderLine[] | undefined;
   private requestId: string | undefined;
   private madeId = false;
   /** The client as a proxy in front names it; undefined where no proxies are trusted, or this peer is none. */
@@ -179,16 +181,27 @@ export abstract class ReceivedRequest {
     return text.charCodeAt(targetStart) !== 47 && this.target !== '*';
   }
 
+  /** Keeps the fields for the time after the exchange, when the head is gone. */
+  protected keepLines(): void {
+    this.keptLines ??= this.headerLines();
+  }
+
   header(name: string): string | undefined {
-    // The head is on loan: after the end it may hold somebody else's request.
-    if (this.closed) return undefined;
     const key = name.toLowerCase();
+    // The head is on loan: after the end it may hold somebody else's request.
+    if (this.closed) return this.keptHeader(key);
     return key === 'host' && this.targetNamesHost ? this.authority : this.head.get(key);
+  }
+
+  private keptHeader(key: string): string | undefined {
+    const values = this.keptLines?.flatMap(([name, value]) => (name === key ? [value] : [])) ?? [];
+    return values.length === 0 ? undefined : values.join(', ');
   }
 
   /** @param prefix in lower case; given: lines of other names may be left out */
   headerLines(prefix = ''): HeaderLine[] {
-    if (this.closed || (prefix !== '' && !this.head.hasPrefix(prefix))) return [];
+    if (this.closed) return [...(this.keptLines ?? [])];
+    if (prefix !== '' && !this.head.hasPrefix(prefix)) return [];
     const lines = this.head.lines();
     if (!this.targetNamesHost) return lines;
     return [['host', this.authority], ...lines.filter(([name]) => name !== 'host')];

@@ -17,6 +17,7 @@ export class ServedExchange extends LiveExchange {
   }
 
   override open(status: number, headers: readonly HeaderLine[]): ReplyStream {
+    this.isStreamed = true;
     return openStream(this, status, headers);
   }
 
