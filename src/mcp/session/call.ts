@@ -28,8 +28,12 @@ export interface CallStart {
   readonly check?: ((response: string) => Promise<string>) | undefined;
   /** Counts the call for its caller. */
   readonly tally: Tally;
-  /** Hears that the client uses its session. */
-  readonly session: { touch(): void; readonly log: Logger };
+  /** Hears that the client uses its session, and lets the client take back a call whose result is being checked. */
+  readonly session: {
+    readonly unsent: Set<{ readonly id: RpcId; cancel(): void }>;
+    readonly log: Logger;
+    touch(): void;
+  };
 }
 
 const everyMember: MemberView = { watched: new Set(), filterMember: (_name, value) => value };
@@ -83,18 +87,38 @@ export class Call implements Waiter {
     const { text, idSpan, isError } = response;
     const shown = this.filter === undefined || isError ? unfiltered : this.filter.filter(response);
     if (!(shown instanceof GatewayError) && shown.next !== undefined && this.goesOn(shown.next)) return;
-    this.ended(isError ? 'error' : 'ok');
-    if (shown instanceof GatewayError) respondError(this.answer, shown, this.idText);
-    else if (shown.edits.length > 0)
-      this.respond(splice(text, [...shown.edits, { ...idSpan, replacement: this.idText }]), isError);
-    else if ((this.check !== undefined && !isError) || this.answer.relay?.(response, this.idText) !== true)
-      this.respond(withId(response, this.idText), isError);
+    const { answer, check, idText } = this;
+    this.settled(isError ? 'error' : 'ok');
+    const whole = ({ edits }: Exclude<typeof shown, GatewayError>): string =>
+      edits.length > 0
+        ? splice(text, [...edits, { ...idSpan, replacement: idText }])
+        : withId(response, idText);
+    if (check !== undefined && !isError && !(shown instanceof GatewayError)) {
+      this.checkFirst(check, whole(shown));
+      return;
+    }
+    this.over();
+    if (shown instanceof GatewayError) respondError(answer, shown, idText);
+    else if (shown.edits.length > 0 || answer.relay?.(response, idText) !== true)
+      answer.respond(whole(shown));
   }
 
-  private respond(text: string, isError: boolean): void {
-    const { check, answer } = this;
-    if (check === undefined || isError) answer.respond(text);
-    else void check(text).then((checked) => answer.respond(checked));
+  /** The call stays under way, and counts, until its result is checked. The client can take it back meanwhile. */
+  private checkFirst(check: NonNullable<CallStart['check']>, text: string): void {
+    const { id, answer, idText, session } = this;
+    const waiting = {
+      id,
+      cancel: () => {
+        session.unsent.delete(waiting);
+        answer.skip(errorResponse(new GatewayError('mcp_cancelled'), idText));
+      },
+    };
+    session.unsent.add(waiting);
+    void check(text).then((checked) => {
+      const isWanted = session.unsent.delete(waiting);
+      this.over();
+      if (isWanted) answer.respond(checked);
+    });
   }
 
   beginLarge(): LargeAnswer | undefined {
@@ -153,6 +177,11 @@ export class Call implements Waiter {
 
   private ended(outcome: Outcome): void {
     this.over();
+    this.settled(outcome);
+  }
+
+  /** The target is done with the call. */
+  private settled(outcome: Outcome): void {
     const ms = performance.now() - this.since;
     this.stats.ended(outcome, ms);
     if (this.http !== undefined) this.http.targetMs = ms;

@@ -25,7 +25,7 @@ export interface MessageContext {
   /** Set where the session has several targets, or had them once. */
   readonly federation: SessionFederation | undefined;
   readonly log: Logger;
-  /** Requests of the client that wait for the checks of policies. */
+  /** Requests of the client that no target has at the moment: they wait for a policy or a list. */
   readonly unsent: ReadonlySet<{ readonly id: RpcId; cancel(): void }>;
   /** The client can answer requests of servers. */
   readonly takesRequests: boolean;

@@ -114,7 +114,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
   client: ClientProgram | undefined;
   /** Set where the session has several targets, or had them once. */
   federation: SessionFederation | undefined;
-  /** Requests of the client that wait for a policy or a list before their target gets them. */
+  /** Requests of the client that no target has at the moment: they wait for a policy or a list. */
   readonly unsent = new Set<{ readonly id: RpcId; cancel(): void }>();
   private followed: McpBackend | undefined;
   /** A target has asked in vain who may know of a resource, so its subscriptions may wait for a caller. */

@@ -1,0 +1,89 @@
+/** Calls wait for the checks of policies, and count meanwhile. */
+
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Checked, McpCheck, McpChecks } from '../contract.ts';
+import { startHarness, type Harness, type HarnessOptions } from '../harness.testing.ts';
+import { RawClient } from '../rawClient.testing.ts';
+
+/** A check that answers when the test says it. */
+class HeldCheck {
+  private readonly begun = Promise.withResolvers<void>();
+  private readonly verdict = Promise.withResolvers<Checked>();
+
+  readonly check: McpCheck = () => {
+    this.begun.resolve();
+    return this.verdict.promise;
+  };
+
+  get asked(): Promise<void> {
+    return this.begun.promise;
+  }
+
+  passes(): void {
+    this.verdict.resolve({});
+  }
+}
+
+async function connect(
+  t: TestContext,
+  checks: Partial<McpChecks>,
+  {
+    limits = {},
+    count,
+  }: Pick<HarnessOptions, 'limits'> & { readonly count?: () => Promise<() => void> } = {},
+): Promise<{ harness: Harness; client: RawClient }> {
+  const harness = await startHarness({
+    limits,
+    caller: () => ({
+      principal: 'ada',
+      count,
+      checksOf: (method) => ({ request: [], result: [], ...(method === 'tools/call' && checks) }),
+    }),
+  });
+  t.after(() => harness.close());
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  return { harness, client };
+}
+
+test('a call counts for its caller until its result is checked', async (t) => {
+  const held = new HeldCheck();
+  let used = 0;
+  const { client } = await connect(
+    t,
+    { result: [held.check] },
+    {
+      limits: { maxMcpCallsPerPrincipal: 1 },
+      count: () => {
+        used++;
+        return Promise.resolve(() => used--);
+      },
+    },
+  );
+  const first = client.post(client.tool('echo', { text: 'first' }));
+  await held.asked;
+  assert.equal(used, 1);
+  const second = await client.post(client.tool('echo', { text: 'second' }));
+  assert.equal(second.status, 429, second.text);
+  held.passes();
+  assert.match((await first).text, /first/);
+  assert.equal(used, 0);
+  assert.equal(await client.call('echo', { text: 'third' }), 'third');
+  assert.equal(used, 0);
+});
+
+test('a client can take a call back while its result is checked', async (t) => {
+  const held = new HeldCheck();
+  const { client } = await connect(t, { result: [held.check] });
+  const call = client.post(client.tool('echo', { text: 'unwanted' }));
+  await held.asked;
+  await client.post({
+    jsonrpc: '2.0',
+    method: 'notifications/cancelled',
+    params: { requestId: client.lastId },
+  });
+  assert.doesNotMatch((await call).text, /unwanted/);
+  held.passes();
+  assert.equal(await client.call('echo', { text: 'later' }), 'later');
+});
