@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import type { Checked, McpCheck, McpChecks } from '../contract.ts';
 import { startHarness, type Harness, type HarnessOptions } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
+import { stage } from '../remote.testing.ts';
 
 /** A check that answers when the test says it. */
 class HeldCheck {
@@ -86,4 +87,37 @@ test('a client can take a call back while its result is checked', async (t) => {
   assert.doesNotMatch((await call).text, /unwanted/);
   held.passes();
   assert.equal(await client.call('echo', { text: 'later' }), 'later');
+});
+
+test('a task with two results is an error of its server, since a check would see only one of them', async (t) => {
+  const seen: unknown[] = [];
+  const check: McpCheck = ({ json }) => {
+    seen.push(json);
+    return Promise.resolve({});
+  };
+  const { harness, server } = await stage(
+    t,
+    {},
+    { caller: () => ({ principal: 'ada', checksOf: () => ({ request: [], result: [check] }) }) },
+  );
+  server.methods['tools/call'] = (x) =>
+    x.json({ jsonrpc: '2.0', id: x.id, result: { task: { taskId: 'a', status: 'working' } } });
+  let results = '"result":{"content":[]}';
+  server.methods['tasks/get'] = (x) =>
+    x.json(`{"jsonrpc":"2.0","id":${Number(x.id)},"result":{"taskId":"a","status":"completed",${results}}}`);
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  const made = await client.post(client.tool('echo', {}, { task: {} }));
+  const { taskId } = made.json.result?.['task'] as { taskId: string };
+  const get = async (): Promise<string> => (await client.post(client.request('tasks/get', { taskId }))).text;
+  seen.length = 0;
+  assert.match(await get(), /"completed"/);
+  assert.deepEqual(seen, ['{"content":[]}']);
+  for (const repeated of ['result', 'Result']) {
+    results = `"${repeated}":{},"result":{"content":[{"type":"text","text":"secret"}]}`;
+    const text = await get();
+    assert.match(text, /answered with the member \\"result\\" twice/);
+    assert.doesNotMatch(text, /secret/);
+  }
+  assert.equal(seen.length, 1);
 });

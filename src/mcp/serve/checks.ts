@@ -4,10 +4,10 @@ import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Checked, CheckRefusal, McpCheck, McpChecks } from '../contract.ts';
-import { cut, memberOf, readEnvelope, type Envelope, type Span } from '../json/envelope.ts';
+import { cut, memberOf, readEnvelope, type Envelope, type Found } from '../json/envelope.ts';
 import { addition } from '../json/objectMembers.ts';
 import { splice } from '../json/scan.ts';
-import { errorResponse } from '../messages/rpcError.ts';
+import { errorResponse, targetError } from '../messages/rpcError.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
 import { readPost } from './readPost.ts';
 
@@ -64,12 +64,16 @@ export class MessageChecks {
   /**
    * Checks the response of the targets.
    * @returns the response for the client: with the result as it was or as the checks changed it, or an error
+   * @throws GatewayError mcp_target_failed (by the promise) where the response has several results of a task
    */
   async response(text: string, method: string, targets: readonly string[]): Promise<string> {
     const message = readEnvelope(text);
     if (typeof message === 'string' || message.body === undefined) return text;
     const place = resultPlace(message, method);
     if (place === undefined) return text;
+    // The client may read another one of them than the checks.
+    if (place === 'ambiguous')
+      throw targetError('mcp_target_failed', targets.join(), 'answered with the member "result" twice');
     const json = text.slice(place.start, place.end);
     const found = await this.inTurn('result', { targets, json });
     if ('refused' in found) {
@@ -116,11 +120,8 @@ const escapedBreak = (found: string): string =>
   found === '\r' || found === '\n' ? ' ' : `\\u${found.charCodeAt(0).toString(16)}`;
 
 /** The place of the result, or of the result of a finished task; undefined where there is none yet. */
-function resultPlace({ text, body }: Envelope, method: string): Span | undefined {
-  if (method !== 'tasks/get') return body;
-  const inside = memberOf(text, body, 'result');
-  return typeof inside === 'object' ? inside : undefined;
-}
+const resultPlace = ({ text, body }: Envelope, method: string): Found =>
+  method === 'tasks/get' ? memberOf(text, body, 'result') : body;
 
 /** The request with other params. A change without `_meta` keeps that of the client: the protocol needs it. */
 async function withParams(

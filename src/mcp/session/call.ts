@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
 import { respondError, type CallAnswer } from './callAnswer.ts';
 import { cut, withId, type Envelope, type RpcId } from '../json/envelope.ts';
@@ -24,7 +24,7 @@ export interface CallStart {
   readonly filter: ResponseFilter | undefined;
   /** Asks for another page of the list, by its cursor as the server wrote it. */
   readonly ask?: ((cursor: string, call: Call) => void) | undefined;
-  /** Checks a response with a result before the client gets it; it gets the text of its response. Never rejects. */
+  /** Checks a response with a result before the client gets it; it gets the text of its response. Rejects where the response cannot be used. */
   readonly check?: ((response: string) => Promise<string>) | undefined;
   /** Counts the call for its caller. */
   readonly tally: Tally;
@@ -114,11 +114,15 @@ export class Call implements Waiter {
       },
     };
     session.unsent.add(waiting);
-    void check(text).then((checked) => {
+    const settle = (give: () => void): void => {
       const isWanted = session.unsent.delete(waiting);
       this.over();
-      if (isWanted) answer.respond(checked);
-    });
+      if (isWanted) give();
+    };
+    check(text).then(
+      (checked) => settle(() => answer.respond(checked)),
+      (error: unknown) => settle(() => respondError(answer, asGatewayError(error), idText)),
+    );
   }
 
   beginLarge(): LargeAnswer | undefined {
