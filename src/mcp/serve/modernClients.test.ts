@@ -475,6 +475,25 @@ test('the server is told that a call is cancelled when its client does not answe
   assert.equal(late.body.error?.code, -32602);
 });
 
+test('a client can answer a question while the calls of its caller are full', async (t) => {
+  const harness = await startHarness({
+    caller,
+    backend: mcpBackend({ targets: [stdioTarget()] }),
+    limits: { maxMcpCallsPerPrincipal: 1 },
+  });
+  t.after(() => harness.close());
+  const asked = await post(harness, 'tools/call', { name: 'elicit' });
+  const { inputRequests, requestState } = asked.body.result as {
+    inputRequests: object;
+    requestState: string;
+  };
+  assert.equal((await post(harness, 'tools/call', { name: 'pid' })).status, 429);
+  const inputResponses = { [Object.keys(inputRequests)[0]!]: { action: 'decline' } };
+  const answered = await post(harness, 'tools/call', { name: 'elicit', inputResponses, requestState });
+  assert.equal(answered.body.result?.['resultType'], 'complete');
+  assert.equal((await post(harness, 'tools/call', { name: 'pid' })).status, 200);
+});
+
 test('progress that comes while the client answers a question goes with its next round, the newest of it', async (t) => {
   const server = await RemoteServer.start();
   t.after(() => server.close());

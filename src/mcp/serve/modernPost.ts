@@ -60,11 +60,12 @@ export function serveModern(
   }
   const meta = checked(client, message, post.idText);
   if (meta === undefined) return;
-  checkCalls(options, caller, 1);
   const { settings } = options;
   const itemRules = ItemRules.of(caller, namingOf(settings).view);
   const modern = { options, client, accepted, message, meta, itemRules };
+  // A call that goes on counts already: its next round needs no room.
   if (continuesParked(modern)) return;
+  checkCalls(options, caller, 1);
   const { listed } = options.held;
   const mismatch = listed.mismatch(() => keyOf(settings, caller, meta), request, message);
   if (mismatch !== undefined) throw headerMismatchError(mismatch);
