@@ -3,6 +3,10 @@ import type { Envelope } from '../json/envelope.ts';
 import type { Call } from '../session/call.ts';
 import type { Dispatch } from './dispatchContext.ts';
 
+/** Tells whether a request about an item is a use of it. The refusal of `resources/unsubscribe` would leave its server subscribed. */
+export const isCounted = ({ method }: Pick<Envelope, 'method'>): boolean =>
+  method !== 'resources/unsubscribe';
+
 /**
  * Sends a call when policies have counted it. The client can take it back meanwhile, or leave: then its server never hears
  * of it.

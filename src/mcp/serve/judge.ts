@@ -11,6 +11,7 @@ import type { Envelope } from '../json/envelope.ts';
 import { isJson, readAccept } from '../messages/accept.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
 import { rpcCodeOf } from '../messages/rpcError.ts';
+import { isCounted } from './countFirst.ts';
 import { itemCallOf } from './itemCall.ts';
 import { originAllowed } from './origin.ts';
 import { readPost } from './readPost.ts';
@@ -76,7 +77,7 @@ async function unlessLater(verdict: McpVerdict, { caller, call, owners }: Later)
   if ((caller.checksOf?.(verdict.method).request.length ?? 0) > 0)
     open.push('mcpGuardrails asks its processors');
   const { kind } = verdict;
-  if (kind !== undefined)
+  if (kind !== undefined && isCounted(call))
     for (const owner of owners) {
       const counted = await countedBy(caller, { kind, ...owner }, call);
       if (counted !== undefined && !open.includes(counted)) open.push(counted);

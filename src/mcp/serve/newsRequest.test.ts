@@ -1,6 +1,9 @@
 /** `subscriptions/listen` of clients of revision 2026-07-28. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { GatewayError } from '../../errors.ts';
+import { until } from '../../until.testing.ts';
+import { startHarness } from '../harness.testing.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
 import { stage } from '../remote.testing.ts';
 import type { Incoming } from '../remoteServer.testing.ts';
@@ -78,4 +81,29 @@ test('the gateway acknowledges a client when the modern server has acknowledged 
   assert.deepEqual(honoured, filter);
   assert.equal((await events.next())?.method, toolsChanged.method);
   await events.cancel();
+});
+
+test('a limit of calls does not keep a server subscribed when its client has left', async (t) => {
+  let left = 1;
+  const harness = await startHarness({
+    caller: () => ({
+      principal: 'alice',
+      count: ({ kind }) => {
+        if (kind === 'resource' && left-- === 0) return Promise.reject(new GatewayError('rate_limited'));
+        return Promise.resolve(undefined);
+      },
+    }),
+  });
+  t.after(() => harness.close());
+  const client = new RawModernClient(harness.url);
+  const subscribed = async (): Promise<unknown> => {
+    const { json } = await client.post('tools/call', { name: 'state' });
+    const [content] = json.result?.['content'] as { text: string }[];
+    return (JSON.parse(content!.text) as { subscriptions: unknown }).subscriptions;
+  };
+  const { events } = await client.listen({ resourceSubscriptions: ['test://one'] });
+  assert.deepEqual(await subscribed(), ['test://one']);
+  await events.cancel();
+  await until('the stream is gone', () => harness.runtime.view().sessions[0]?.streams === 0);
+  assert.deepEqual(await subscribed(), []);
 });

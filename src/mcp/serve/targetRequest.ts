@@ -20,7 +20,7 @@ import { clientRequests } from '../messages/mcpMethods.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import { inMeta } from '../messages/requestMeta.ts';
 import { checkFirst } from './checkFirst.ts';
-import { countFirst } from './countFirst.ts';
+import { countFirst, isCounted } from './countFirst.ts';
 import type { Dispatch } from './dispatchContext.ts';
 import { itemCallOf, sessionIdOf } from './itemCall.ts';
 import { faults, invalid, refusal, type Refuser } from './refusal.ts';
@@ -129,7 +129,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     const sent = headers.length === 0 ? out : { ...out, headers: [...(given ?? []), ...headers] };
     const traced = span === undefined ? sent : withTrace(sent, span);
     const send = (): void => session.send(target, traced, call);
-    if (count === undefined || used === undefined) {
+    if (count === undefined || used === undefined || !isCounted(request)) {
       send();
       return;
     }
