@@ -150,6 +150,11 @@ export class ModernAnswer implements CallAnswer, Parked {
     return this.isOver || this.post?.gone === true;
   }
 
+  /** A client that closes the stream of a request takes it back. */
+  get closed(): boolean {
+    return this.gone;
+  }
+
   get takesEvents(): boolean {
     return !this.gone && !this.isInParts && askingMethods.has(this.method);
   }

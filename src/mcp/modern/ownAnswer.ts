@@ -21,6 +21,10 @@ export class OwnAnswer implements CallAnswer {
     return this.isOver;
   }
 
+  get closed(): boolean {
+    return this.isOver;
+  }
+
   respond(message: string): void {
     if (this.isOver) return;
     this.isOver = true;

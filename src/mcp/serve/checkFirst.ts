@@ -9,7 +9,7 @@ import { errorResponse, rpcCodeOf } from '../messages/rpcError.ts';
 import { respondError } from '../session/callAnswer.ts';
 import { BroadCall } from './broadCall.ts';
 import type { MessageChecks } from './checks.ts';
-import type { Dispatch } from './dispatchContext.ts';
+import { hasLeft, type Dispatch } from './dispatchContext.ts';
 
 /**
  * Checks a request for a target, which the client can take back meanwhile.
@@ -34,7 +34,7 @@ export function checkFirst(
       session.touch();
     })
     .then((checked) => {
-      if (answer.gone) {
+      if (hasLeft(x)) {
         call.cancel();
         return;
       }

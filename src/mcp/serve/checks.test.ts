@@ -6,6 +6,7 @@ import type { Checked, McpCheck, McpChecks } from '../contract.ts';
 import { startHarness, type Harness, type HarnessOptions } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { stage } from '../remote.testing.ts';
+import { until } from '../../until.testing.ts';
 
 /** A check that answers when the test says it. */
 class HeldCheck {
@@ -87,6 +88,38 @@ test('a client can take a call back while its result is checked', async (t) => {
   assert.doesNotMatch((await call).text, /unwanted/);
   held.passes();
   assert.equal(await client.call('echo', { text: 'later' }), 'later');
+});
+
+test('a client that loses its stream during a check gets the response when it comes back', async (t) => {
+  const held = new HeldCheck();
+  // A counted call asks again whether its client has left.
+  const count = (): Promise<() => void> => Promise.resolve(() => undefined);
+  const { client, harness } = await connect(t, { request: [held.check] }, { count });
+  const left = new AbortController();
+  const accept = 'text/event-stream, application/json;q=0.1';
+  const stream = await client.stream(client.tool('echo', { text: 'resumed' }), { accept }, left.signal);
+  await stream.nextBlock();
+  await held.asked;
+  left.abort();
+  await until('the gateway has noticed', () => !harness.runtime.view().sessions[0]!.attached);
+  held.passes();
+  const events = await client.get({ 'last-event-id': stream.lastId });
+  assert.match(JSON.stringify(await events.next()), /resumed/);
+});
+
+test('a client that leaves a JSON response during a check of its request has no call', async (t) => {
+  const held = new HeldCheck();
+  const { client, harness } = await connect(t, { request: [held.check] });
+  const left = new AbortController();
+  const call = client.fetch(client.tool('echo', { text: 'unheard' }), {}, left.signal);
+  await held.asked;
+  left.abort();
+  await assert.rejects(call);
+  await until('the gateway has noticed', () => !harness.runtime.view().sessions[0]!.attached);
+  held.passes();
+  await client.post(client.request('ping'));
+  const calls = 'mcp_requests_total{method="tools/call",target="fixture",outcome="ok"}';
+  assert.equal(harness.metrics().get(calls), undefined);
 });
 
 test('a task with two results is an error of its server, since a check would see only one of them', async (t) => {

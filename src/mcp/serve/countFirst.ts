@@ -1,15 +1,15 @@
 import { asGatewayError, GatewayError } from '../../errors.ts';
 import type { Envelope } from '../json/envelope.ts';
 import type { Call } from '../session/call.ts';
-import type { Dispatch } from './dispatchContext.ts';
+import { hasLeft, type Dispatch } from './dispatchContext.ts';
 
 /** Tells whether a request about an item is a use of it. The refusal of `resources/unsubscribe` would leave its server subscribed. */
 export const isCounted = ({ method }: Pick<Envelope, 'method'>): boolean =>
   method !== 'resources/unsubscribe';
 
 /**
- * Sends a call when policies have counted it. The client can take it back meanwhile, or leave: then its server never hears
- * of it.
+ * Sends a call when policies have counted it. The client can take it back meanwhile, or leave for good: then its server
+ * never hears of it.
  * @param counted ends with a function to call when the call is over, if there is one; rejects for a refused call
  */
 export function countFirst(
@@ -30,7 +30,7 @@ export function countFirst(
   session.unsent.add(waiting);
   const enter = (ended: (() => void) | undefined): void => {
     const isWanted = session.unsent.delete(waiting);
-    if (isWanted && !answer.gone) {
+    if (isWanted && !hasLeft({ session, answer })) {
       if (ended !== undefined) call.whenOver(ended);
       send();
       return;

@@ -39,3 +39,7 @@ export interface Dispatch {
   /** The longest time that `callTime` may say, in milliseconds. */
   readonly mostCallMs: number;
 }
+
+/** Has the client left for good? It can come back for a stream of a session that goes on. */
+export const hasLeft = ({ session, answer }: Pick<Dispatch, 'session' | 'answer'>): boolean =>
+  answer.closed || (answer.gone && session.ended);

@@ -16,8 +16,13 @@ export interface OperationNote {
 export interface CallAnswer {
   /** Decides which items the caller may know of; undefined where no rule is about items. */
   readonly itemRules: ItemRules | undefined;
-  /** The client has gone for good, or has all responses. */
+  /** The client reads nothing now, or has all responses. */
   readonly gone: boolean;
+  /**
+   * The client has all responses, or has left an answer that it cannot resume. A client that lost a stream and may come
+   * back for it is `gone` meanwhile, and its answer is not closed: its calls go on.
+   */
+  readonly closed: boolean;
   /** May messages other than responses go here, to be read now? */
   readonly takesEvents: boolean;
   /** May progress of its call go here, be it for a client that has yet to come back? */
