@@ -1,6 +1,6 @@
 /** The types on which `mcp` and its neighbours agree. */
 
-import type { GatewayError } from '../errors.ts';
+import type { DecidedBy, GatewayError } from '../errors.ts';
 import type { HeaderLine, RequestSigner } from '../http/index.ts';
 import type { McpTarget } from '../model/index.ts';
 import type { Destination } from '../upstream/index.ts';
@@ -294,6 +294,8 @@ export interface OperationEnd {
   readonly target?: string | undefined;
   /** The rule or setting that refused the operation. */
   readonly refusal?: ItemRefusal | string | undefined;
+  /** The policy and the rule behind a refusal that is a text. */
+  readonly by?: DecidedBy | undefined;
 }
 
 /** The answer to an operation. */

@@ -221,3 +221,46 @@ test('calls of a batch have lines with targets of their own, and no two of them 
     ],
   );
 });
+
+test('a call beyond a limit has the policy and the rule of the limit in its line', async (t) => {
+  const folder = new AuditFolder(t);
+  {
+    await using gateway = await startAudited({
+      audit: sinkOf(folder),
+      policies: {
+        mcpBudgets: [{ maxConcurrentCalls: 1 }],
+        localRateLimit: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '1h', key: 'mcp.tool.name' }],
+      },
+    });
+    const session = await openSession(gateway.url, undefined, { protocolVersion: '2025-03-26' });
+    const call = (id: number): object => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'echo' },
+    });
+    for (const body of [[call(1), call(2)], call(3)]) {
+      const response = await fetch(gateway.url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'mcp-session-id': session.id,
+        },
+        body: JSON.stringify(body),
+      });
+      await response.text();
+    }
+  }
+  assert.deepEqual(
+    folder
+      .of('tools/call')
+      .map((line) => [line['mcp.id'], line['mcp.refusal'], line['policy'], line['rule'], line['action']])
+      .toSorted(([a], [b]) => Number(a) - Number(b)),
+    [
+      ['1', undefined, undefined, undefined, 'Allowed'],
+      ['2', 'mcp_budget_full', 'mcpBudgets', '1 calls at a time, each caller', 'Denied'],
+      ['3', 'rate_limited', 'localRateLimit', '1 at once, 1 every 1h, key mcp.tool.name', 'Denied'],
+    ],
+  );
+});

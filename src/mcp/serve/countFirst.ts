@@ -41,7 +41,8 @@ export function countFirst(
   counted.then(enter, (error: unknown) => {
     if (!session.unsent.delete(waiting)) return;
     http.annotate('mcp.outcome', 'refused');
-    answer.note?.(request, { refusal: asGatewayError(error).code });
-    call.failed(asGatewayError(error));
+    const known = asGatewayError(error);
+    answer.note?.(request, { refusal: known.code, by: known.by });
+    call.failed(known);
   });
 }

@@ -1,5 +1,5 @@
 import type { ResponseParts } from './largeAnswer.ts';
-import type { GatewayError } from '../../errors.ts';
+import type { DecidedBy, GatewayError } from '../../errors.ts';
 import type { ItemName, ItemRules } from '../items/itemRules.ts';
 import type { ItemNameSource } from '../items/itemVisibility.ts';
 import type { ItemRefusal } from '../contract.ts';
@@ -10,6 +10,8 @@ import { errorResponse } from '../messages/rpcError.ts';
 export interface OperationNote {
   readonly target?: string | undefined;
   readonly refusal?: ItemRefusal | string | undefined;
+  /** The policy and the rule behind a refusal that is a text. */
+  readonly by?: DecidedBy | undefined;
 }
 
 /** The way back to the client for the requests of one POST. */

@@ -43,11 +43,12 @@ export class PostAudit {
     this.audit.outlive();
   }
 
-  note({ text, idSpan }: Envelope, { target, refusal }: OperationNote): void {
+  note({ text, idSpan }: Envelope, { target, refusal, by }: OperationNote): void {
     const request = this.requestOf(text, idSpan);
     if (request === undefined) return;
     request.target = target ?? request.target;
     request.refusal = refusal ?? request.refusal;
+    request.by = by ?? request.by;
   }
 
   /** The response to one of the requests. */
@@ -130,6 +131,7 @@ class RecordedRequest implements OperationAnswer {
   /** Said about the request so far. */
   target: string | undefined;
   refusal: OperationNote['refusal'];
+  by: OperationNote['by'];
   /** The code of the gateway's own error that ends it. */
   error: string | undefined;
   private readonly message: Envelope | undefined;
@@ -165,7 +167,7 @@ class RecordedRequest implements OperationAnswer {
   }
 
   read(): OperationEnd {
-    const { target, refusal, response } = this;
+    const { target, refusal, by, response } = this;
     const { outcome, code, error, bytes } =
       this.ended ?? answerOf(this.message?.method, response!, Buffer.byteLength(this.sent));
     return {
@@ -175,6 +177,7 @@ class RecordedRequest implements OperationAnswer {
       bytes,
       target,
       refusal,
+      by,
     };
   }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { NotEvaluated } from '../../errors.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
 import type {
   Caller,
   CallerWays,
@@ -108,8 +108,10 @@ const countOf =
           continue;
         }
         end();
-        exchange.decided(decisionOf(counter, error) ?? {});
-        throw error;
+        const by = decisionOf(counter, error) ?? {};
+        exchange.decided(by);
+        // A batch has several calls, and each line of the audit stream names the limit of its own.
+        throw error instanceof GatewayError ? error.with({ by }) : error;
       }
     if (open.length > 0) throw new NotEvaluated(`counted by ${open.join(', ')}`);
     return ends.length === 0 ? undefined : end;

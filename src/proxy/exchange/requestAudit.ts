@@ -224,10 +224,10 @@ const annotated = ({ extra }: LiveExchange, field: string): string | undefined =
 
 function endOf(
   session: string | undefined,
-  { outcome, code, error, refusal, bytes, target }: OperationEnd,
+  { outcome, code, error, refusal, by, bytes, target }: OperationEnd,
   durationMs: number,
 ): AuditedEnd {
-  const by = typeof refusal === 'object' ? refusal : undefined;
+  const decidedBy = typeof refusal === 'object' ? refusal : by;
   return {
     session,
     outcome,
@@ -236,8 +236,8 @@ function endOf(
     durationMs,
     bytesOut: bytes,
     target,
-    policy: by?.policy,
-    rule: by?.rule,
+    policy: decidedBy?.policy,
+    rule: decidedBy?.rule,
     refusal: typeof refusal === 'string' ? refusal : undefined,
   };
 }
