@@ -10,6 +10,7 @@ import { respondError } from '../session/callAnswer.ts';
 import { BroadCall } from './broadCall.ts';
 import type { MessageChecks } from './checks.ts';
 import { hasLeft, type Dispatch } from './dispatchContext.ts';
+import type { MessageNotes } from './messageNotes.ts';
 
 /**
  * Checks a request for a target, which the client can take back meanwhile.
@@ -50,11 +51,11 @@ export function checkFirst(
 
 /** Notes a refusal by a check. @returns the response for the client */
 export function checkRefusal(
-  { http, answer }: Pick<Dispatch, 'http' | 'answer'>,
+  { notes, answer }: Pick<Dispatch, 'notes' | 'answer'>,
   request: Envelope,
   { by, error, asToolResult }: CheckRefusal,
 ): string {
-  noteCheckRefusal({ http }, { by, error, asToolResult });
+  noteCheckRefusal(notes, { by, error, asToolResult });
   answer.note?.(request, { refusal: by });
   const idText = cut(request.text, request.idSpan);
   if (!asToolResult) return errorResponse(error, idText);
@@ -63,12 +64,9 @@ export function checkRefusal(
 }
 
 /** Names the processor and its reason in the access log. */
-export function noteCheckRefusal(
-  { http }: Pick<Dispatch, 'http'>,
-  { by, error, asToolResult }: CheckRefusal,
-): void {
-  noteItemRefusal(http, by);
-  http.annotate('mcp.refusal', 'guardrail');
-  if (error.detail !== undefined) http.annotate('mcp.reason', error.detail.slice(0, 256));
-  if (!asToolResult) http.annotate('mcp.errorCode', rpcCodeOf(error));
+export function noteCheckRefusal(notes: MessageNotes, { by, error, asToolResult }: CheckRefusal): void {
+  noteItemRefusal(notes, by);
+  notes.annotate('mcp.refusal', 'guardrail');
+  if (error.detail !== undefined) notes.annotate('mcp.reason', error.detail.slice(0, 256));
+  if (!asToolResult) notes.annotate('mcp.errorCode', rpcCodeOf(error));
 }

@@ -13,7 +13,7 @@ export const isCounted = ({ method }: Pick<Envelope, 'method'>): boolean =>
  * @param counted ends with a function to call when the call is over, if there is one; rejects for a refused call
  */
 export function countFirst(
-  { session, answer, http }: Pick<Dispatch, 'session' | 'answer' | 'http'>,
+  { session, answer, notes }: Pick<Dispatch, 'session' | 'answer' | 'notes'>,
   request: Envelope,
   call: Call,
   counted: Promise<(() => void) | undefined>,
@@ -40,7 +40,7 @@ export function countFirst(
   };
   counted.then(enter, (error: unknown) => {
     if (!session.unsent.delete(waiting)) return;
-    http.annotate('mcp.outcome', 'refused');
+    notes.annotate('mcp.outcome', 'refused');
     const known = asGatewayError(error);
     answer.note?.(request, { refusal: known.code, by: known.by });
     call.failed(known);

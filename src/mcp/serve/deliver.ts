@@ -1,5 +1,4 @@
 import { GatewayError } from '../../errors.ts';
-import type { HttpRequest } from '../../http/index.ts';
 import type { Caller } from '../contract.ts';
 import { ItemRules } from '../items/itemRules.ts';
 import { namingOf } from '../items/naming.ts';
@@ -18,6 +17,7 @@ import { MessageChecks } from './checks.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
 import { prepareMessage } from './dispatch.ts';
 import type { Dispatch } from './dispatchContext.ts';
+import { BatchLine } from './messageNotes.ts';
 import type { Post } from './readPost.ts';
 
 /**
@@ -53,7 +53,10 @@ export function deliver(
   );
   client.audit?.follow(answer);
   const x = dispatchFor(options, client, session, answer);
-  const verdicts = post.messages.map((message) => prepareMessage(x, message));
+  const line = post.batch ? new BatchLine(client.request) : undefined;
+  const verdicts = post.messages.map((message) =>
+    prepareMessage(line === undefined ? x : { ...x, notes: line.message() }, message),
+  );
   const ofOthers = post.messages.filter((message) => isCancelOfAnother(session, message));
   for (const carryOut of verdicts) carryOut();
   for (const message of ofOthers) options.sessions.cancelElsewhere(session, message);
@@ -84,14 +87,13 @@ const checksBy =
   (
     { mcpMetrics, limits }: HandlerOptions,
     checksOf: NonNullable<Caller['checksOf']>,
-    http: HttpRequest,
     answer: CallAnswer,
   ): NonNullable<Dispatch['checksOf']> =>
-  (method) => {
+  (method, notes) => {
     const checks = checksOf(method);
     if (checks.request.length === 0 && checks.result.length === 0) return undefined;
     return new MessageChecks(checks, mcpMetrics, limits(), (refusal, response) => {
-      noteCheckRefusal({ http }, refusal);
+      noteCheckRefusal(notes, refusal);
       answer.note?.(response, { refusal: refusal.by });
     });
   };
@@ -113,8 +115,9 @@ export function dispatchFor(
     itemRules: answer.itemRules,
     count: caller.count,
     callTime: caller.callTime,
-    checksOf: caller.checksOf && checksBy(options, caller.checksOf, http, answer),
+    checksOf: caller.checksOf && checksBy(options, caller.checksOf, answer),
     http,
+    notes: http,
     mcpMetrics,
     enter: (): Tally => budgets.calls.enter(holderOf(caller)),
     mostCallMs: options.limits().maxMcpCallTimeMs,

@@ -18,9 +18,9 @@ import { callLimit, prepareForTarget, progressToken } from './targetRequest.ts';
 export function prepareMessage(x: Dispatch, message: Envelope): () => void {
   const { session } = x;
   if (message.kind === 'response') return () => session.respond(message, x.itemRules);
-  x.http.annotate('mcp.method', message.method.slice(0, maxShown));
+  x.notes.annotate('mcp.method', message.method.slice(0, maxShown));
   if (message.kind === 'request') {
-    const checks = x.checksOf?.(message.method);
+    const checks = x.checksOf?.(message.method, x.notes);
     return prepareRequest(checks === undefined ? x : { ...x, checks }, message);
   }
   const handling = checkedHandling(message, session.protocolVersion, x.itemRules !== undefined);

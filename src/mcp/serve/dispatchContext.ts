@@ -9,6 +9,7 @@ import type { CallAnswer } from '../session/callAnswer.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
 import type { Session } from '../session/session.ts';
 import type { MessageChecks } from './checks.ts';
+import type { MessageNotes } from './messageNotes.ts';
 
 /** Everything that judging and sending the messages of one POST needs. */
 export interface Dispatch {
@@ -19,6 +20,8 @@ export interface Dispatch {
   /** Undefined where the route has no rule about items. */
   readonly itemRules: ItemRules | undefined;
   readonly http: HttpRequest;
+  /** Takes the notes about the message at hand. */
+  readonly notes: MessageNotes;
   readonly mcpMetrics: McpMetrics;
   /** Header lines of a modern client for the parameters of a tool. */
   readonly headers?: readonly HeaderLine[];
@@ -27,7 +30,7 @@ export interface Dispatch {
   /** The time of a use of an item; absent where no policy says it for single calls. */
   readonly callTime?: Caller['callTime'] | undefined;
   /** The checks of policies on the messages of a method; absent where no policy checks any. */
-  readonly checksOf?: ((method: string) => MessageChecks | undefined) | undefined;
+  readonly checksOf?: ((method: string, notes: MessageNotes) => MessageChecks | undefined) | undefined;
   /** The checks of the request at hand; absent where it has none. */
   readonly checks?: MessageChecks | undefined;
   /** The checks have changed the request: it is judged again, and asked about no more. */

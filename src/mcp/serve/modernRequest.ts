@@ -10,6 +10,7 @@ import { paramHeaders } from '../modern/requestHeaders.ts';
 import type { RequestMeta } from '../messages/requestMeta.ts';
 import type { CallAnswer } from '../session/callAnswer.ts';
 import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
+import { notesOfOwn } from './messageNotes.ts';
 import { dispatchFor } from './deliver.ts';
 import { prepareMessage } from './dispatch.ts';
 
@@ -47,14 +48,15 @@ export function whenReady(
 
 /** Judges a message and sends it to its target. */
 export function send(
-  { options, client }: ModernRequest,
+  { options, client, message: asked }: ModernRequest,
   { session }: HeldSession,
   answer: CallAnswer,
   message: Envelope,
 ): void {
   session.unused = false;
   const x = dispatchFor(options, client, session, answer);
-  prepareMessage({ ...x, headers: paramHeaders(client.request) }, message)();
+  const notes = message.method === asked.method ? x.notes : notesOfOwn(x.notes);
+  prepareMessage({ ...x, notes, headers: paramHeaders(client.request) }, message)();
 }
 
 /**

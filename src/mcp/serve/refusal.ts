@@ -27,19 +27,19 @@ export type Refuser = ItemRefusal | 'request state';
  * @param by the setting that refuses it; absent: the request is at fault
  */
 export function refusal(
-  x: Pick<Dispatch, 'http' | 'answer'>,
+  x: Pick<Dispatch, 'notes' | 'answer'>,
   request: Envelope,
   error: GatewayError,
   by?: Refuser,
 ): () => void {
   const { text, idSpan } = request;
   const idText = cut(text, idSpan);
-  if (typeof by === 'object') noteItemRefusal(x.http, by);
+  if (typeof by === 'object') noteItemRefusal(x.notes, by);
   else {
-    x.http.annotate('mcp.outcome', 'refused');
-    x.http.annotate('mcp.refusal', by ?? error.code);
+    x.notes.annotate('mcp.outcome', 'refused');
+    x.notes.annotate('mcp.refusal', by ?? error.code);
   }
-  x.http.annotate('mcp.errorCode', rpcCodeOf(error));
+  x.notes.annotate('mcp.errorCode', rpcCodeOf(error));
   x.answer.note?.(request, { refusal: by ?? error.code });
   const stepUp = typeof by === 'object' ? by.stepUp : undefined;
   if (stepUp === undefined) return () => x.answer.respond(errorResponse(error, idText));

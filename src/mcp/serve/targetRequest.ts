@@ -44,7 +44,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const { request, token, target, item, own } = asked;
   const name = session.targets.nameOf(target);
   const cell = x.mcpMetrics.cell(name, request.method);
-  x.http.annotate('mcp.target', name);
+  x.notes.annotate('mcp.target', name);
   x.answer.note?.(request, { target: name });
   const denied = (error: GatewayError, by?: Refuser) => {
     cell.ended('denied', 0);
@@ -200,8 +200,8 @@ export const taskAsker = ({ http, settings }: Dispatch, refused: (why: ItemRefus
 });
 
 /** Names the item of a request in the access log: as its server does, where that is known. */
-export const noteItem = ({ http }: Dispatch, { kind, name }: NamedItem): void =>
-  http.annotate(itemFields[kind], name.slice(0, maxShown));
+export const noteItem = ({ notes }: Dispatch, { kind, name }: NamedItem): void =>
+  notes.annotate(itemFields[kind], name.slice(0, maxShown));
 
 /** The fields of the access log. */
 const itemFields = { tool: 'mcp.tool', prompt: 'mcp.prompt', resource: 'mcp.resource' } as const;
@@ -243,7 +243,7 @@ const toolTimeout = ({ toolTimeoutsMs: tools }: McpTarget, used: TaskItem | unde
 
 /** The caller's view of the server's answer about an item, if it differs from the answer, or the refusal of the item. */
 function viewOfItem(
-  { naming, http, answer, settings }: Dispatch,
+  { naming, http, notes, answer, settings }: Dispatch,
   request: Envelope,
   item: NamedItem,
   target: string,
@@ -254,7 +254,7 @@ function viewOfItem(
   if (refused !== undefined) return { refused };
   if (request.method === 'resources/read') {
     const note = (why: ItemRefusal): void => {
-      noteItemRefusal(http, why);
+      noteItemRefusal(notes, why);
       answer.note?.(request, { refusal: why });
     };
     return { filter: new ContentsFilter({ item, target, itemRules, naming, call, refused: note }) };
