@@ -205,6 +205,11 @@ export interface Caller {
   /** `reach` answers every caller alike, and is the same function until the configuration changes. */
   readonly reachesAlike?: boolean | undefined;
   /**
+   * The token of the caller, where a target over the network gets it, or gets a token that is made for the caller. Never
+   * for a log.
+   */
+  readonly tokenForTargets?: string | undefined;
+  /**
    * The values of the caller for a target that runs as a child process; undefined for targets whose children are alike
    * for all callers. Absent where all are.
    * @throws GatewayError mcp_caller_value_missing, mcp_caller_value_denied, mcp_caller_header_missing, backend_login_required,
@@ -256,7 +261,7 @@ export interface Caller {
 }
 
 /** The functions of a caller that lead to targets. They hold less of its request than the caller does. */
-export type CallerWays = Pick<Caller, 'reach' | 'reachesAlike' | 'environment'>;
+export type CallerWays = Pick<Caller, 'reach' | 'reachesAlike' | 'tokenForTargets' | 'environment'>;
 
 /** An operation of a client, as the audit stream has it before it begins. */
 export interface OperationStart {

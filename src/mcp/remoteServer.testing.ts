@@ -103,6 +103,8 @@ export class RemoteServer {
   /** The tools of `tools/list`, asked for each request. */
   listed: () => readonly object[] = () =>
     Object.keys(this.tools).map((name) => ({ name, inputSchema: { type: 'object' } }));
+  /** The answer to initialize waits for this. */
+  beforeInitialize: (() => Promise<unknown>) | undefined;
   stateful = true;
   /** The answer to GET; undefined: a stream. */
   get: Answer | undefined;
@@ -184,7 +186,8 @@ export class RemoteServer {
     void x.left.then(() => this.news.delete(x));
   }
 
-  private initialize(x: Incoming): void {
+  private async initialize(x: Incoming): Promise<void> {
+    await this.beforeInitialize?.();
     const id = `session-${++this.last}`;
     if (this.stateful) this.sessions.add(id);
     const { protocolVersion } = x.seen.message.params as { protocolVersion: string };

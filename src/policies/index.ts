@@ -93,6 +93,7 @@ export {
   policiesOn,
   policyOrder,
   policySchemas,
+  sendsCallersToken,
 } from './facts.ts';
 
 /** Policy name → its run-time part. */

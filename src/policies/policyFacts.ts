@@ -44,6 +44,8 @@ export interface PolicyFacts {
     /** The same settings with the addresses of the backends. */
     readonly located: (settings: unknown, find: FindServer) => unknown;
   };
+  /** The policy sends the token of the caller, or a token that it makes for the caller. Absent: it never does. */
+  readonly sendsCallersToken?: (settings: unknown) => boolean;
   /** Settings that are valid and probably not meant. */
   readonly warnings?: (settings: unknown) => readonly string[];
   /** The part of its settings that has an effect on routes to MCP servers only; undefined where there is none. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { GatewayError } from '../../errors.ts';
 import type { McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
 import { namingOf } from '../items/naming.ts';
@@ -42,9 +43,10 @@ export interface HeldSessionsOptions {
 const endGraceMs = 3_000;
 
 /**
- * The sessions that serve clients of the modern era. A caller keeps one for each backend and each set of declared
- * capabilities. Anonymous callers share only sessions whose targets have all turned out to be of the modern era, which
- * keep nothing between requests; each of their other requests has a session of its own.
+ * The sessions that serve clients of the modern era. A caller keeps one for each backend, each set of declared
+ * capabilities and each of its credentials for the targets. Anonymous callers share only sessions whose targets have all
+ * turned out to be of the modern era, which keep nothing between requests; each of their other requests has a session of
+ * its own.
  */
 export class HeldSessions {
   readonly parked: ParkedCalls<ModernAnswer>;
@@ -87,7 +89,7 @@ export class HeldSessions {
     const { principal } = caller;
     return principal === undefined
       ? { kept: this.ofAnonymous, caller: credentialsDigest(settings, caller) }
-      : { kept: this.ofPrincipals, caller: principal };
+      : { kept: this.ofPrincipals, caller: holderWith(principal, settings, caller) };
   }
 
   /** The request is over that the session was opened for: others use it, if nothing of the request can be left in it. */
@@ -122,6 +124,31 @@ export function keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): 
   const who =
     principal === undefined ? ['anonymous', credentialsDigest(settings, caller)] : ['user', principal];
   return JSON.stringify([settings.key, who, meta.capabilities]);
+}
+
+/**
+ * Names a principal with its credentials for the targets. A target sees another caller in another credential, so the lists
+ * and the child of one must not serve the other. Credentials that the gateway renews by itself change nothing here.
+ */
+function holderWith(
+  principal: string,
+  { targets }: McpBackend,
+  { tokenForTargets, environment }: Caller,
+): string {
+  if (tokenForTargets === undefined && environment === undefined) return principal;
+  const values = environment && targets.map(({ name }) => valuesDigest(environment, name));
+  const parts = [principal, tokenForTargets, values];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+}
+
+/** A target without the values of the caller fails its own calls only. */
+function valuesDigest(environment: NonNullable<Caller['environment']>, target: string): string | undefined {
+  try {
+    return environment(target)?.digest;
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 /** Callers with equal credentials for the targets are equal to them. */

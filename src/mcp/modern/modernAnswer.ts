@@ -96,6 +96,10 @@ export class ModernAnswer implements CallAnswer, Parked {
     this.begin(round);
   }
 
+  get session(): Session {
+    return this.start.session;
+  }
+
   /** The client comes back with answers. @returns the reason where the rules refuse the item of the call by now */
   next(
     round: Round,

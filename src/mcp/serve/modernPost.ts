@@ -118,6 +118,8 @@ function continuesParked(modern: ModernRequest): boolean {
       body: invalidState(cut(message.text, message.idSpan)),
     });
   } else {
+    // The client may have refreshed its token meanwhile, and the target gets the answers with the new one.
+    found.session.attachCaller(client.caller, namingOf(options.settings));
     const refused = found.next(
       round,
       inputResponses(message),

@@ -2,7 +2,7 @@ import { asGatewayError, GatewayError } from '../../errors.ts';
 import { HeaderEdits } from '../../http/index.ts';
 import { isOverNetwork, type Caller, type Reach, type TargetOverNetwork } from '../../mcp/index.ts';
 import type { McpBackend, PolicyUse, ProcessSettings, NetworkTarget } from '../../model/index.ts';
-import { policiesOn, type Exchange, type Steps } from '../../policies/index.ts';
+import { policiesOn, sendsCallersToken, type Exchange, type Steps } from '../../policies/index.ts';
 import { targetOf, type Destination, type Endpoints } from '../../upstream/index.ts';
 
 /** Policies that have a say in the requests of a session to a server, wherever they stand. */
@@ -27,9 +27,13 @@ export function compileReach(
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
 ): ReachesFor {
   const reaches = new Map<string, CompiledReach>();
+  let sendsToken = false;
   for (const target of backend.targets)
-    if (isOverNetwork(target))
-      reaches.set(target.name, reachOf(target, usesOf(target, around), settings, tools, stepsOf));
+    if (isOverNetwork(target)) {
+      const uses = usesOf(target, around);
+      reaches.set(target.name, reachOf(target, uses, settings, tools, stepsOf));
+      sendsToken ||= uses.some(sendsCallersToken);
+    }
   if (reaches.size === 0) return () => ({});
   if ([...reaches.values()].every((reach) => typeof reach === 'object' && !('ask' in reach))) {
     const alike = { reach: (name: string) => reaches.get(name) as Reach | undefined, reachesAlike: true };
@@ -57,14 +61,18 @@ export function compileReach(
         const found = known.get(name);
         if (found instanceof GatewayError) throw found;
         const reach = reaches.get(name);
-        return found ?? (typeof reach === 'function' ? reach(exchange) : (reach as Reach | undefined));
+        if (found !== undefined || typeof reach !== 'function') return found ?? (reach as Reach | undefined);
+        const made = reach(exchange);
+        known.set(name, made);
+        return made;
       },
+      tokenForTargets: sendsToken ? exchange.token : undefined,
     };
     return waits.length === 0 ? caller : Promise.all(waits).then(() => caller);
   };
 }
 
-type Reaches = Pick<Caller, 'reach' | 'reachesAlike'>;
+type Reaches = Pick<Caller, 'reach' | 'reachesAlike' | 'tokenForTargets'>;
 
 /** A promise while a credential for one of the servers is asked for. A server without one fails its own calls only. */
 export type ReachesFor = (exchange: Exchange) => Reaches | Promise<Reaches>;
