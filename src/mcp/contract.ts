@@ -198,7 +198,8 @@ export interface Caller {
    */
   readonly holder?: string | undefined;
   /**
-   * Reaches targets over the network for this caller; the session uses it until its next request.
+   * Reaches targets over the network for this caller. Calls of the request go this way, whenever they are sent; all other
+   * messages of the session do so until its next request.
    * @throws GatewayError policy_failed
    */
   readonly reach?: ((target: string) => Reach | undefined) | undefined;

@@ -1,4 +1,5 @@
 import type { HeaderLine } from '../../http/index.ts';
+import type { ChildEnvironment, Reach } from '../contract.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { Envelope, Span } from '../json/envelope.ts';
 import { splice, type Edit } from '../json/scan.ts';
@@ -14,6 +15,10 @@ export interface Outgoing {
   readonly limit?: CallLimit;
   /** Further header lines for a server over HTTP: the `Mcp-Param-*` of a client of the modern era. */
   readonly headers?: readonly HeaderLine[];
+  /** The way of its own caller to a server over the network; absent: the way of the newest caller. */
+  readonly reach?: Reach | undefined;
+  /** The values of its own caller for a child; absent: the values of the newest caller. */
+  readonly environment?: ChildEnvironment | undefined;
 }
 
 /** The line for the wire, with the id that the connection gave the request. */

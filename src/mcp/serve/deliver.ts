@@ -98,6 +98,10 @@ const checksBy =
     });
   };
 
+/** Do targets tell the caller from others? */
+const hasOwnWays = ({ reach, reachesAlike, environment }: Caller): boolean =>
+  environment !== undefined || (reach !== undefined && reachesAlike !== true);
+
 /** Everything that judging and sending the messages of one POST needs. */
 export function dispatchFor(
   options: HandlerOptions,
@@ -113,6 +117,7 @@ export function dispatchFor(
     session,
     answer,
     itemRules: answer.itemRules,
+    ways: hasOwnWays(caller) ? caller : undefined,
     count: caller.count,
     callTime: caller.callTime,
     checksOf: caller.checksOf && checksBy(options, caller.checksOf, answer),

@@ -1,6 +1,6 @@
 import type { HeaderLine, HttpRequest } from '../../http/index.ts';
 import type { McpBackend } from '../../model/index.ts';
-import type { Caller } from '../contract.ts';
+import type { Caller, CallerWays } from '../contract.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import type { Naming } from '../items/naming.ts';
 import type { Tally } from '../limits/budget.ts';
@@ -25,6 +25,8 @@ export interface Dispatch {
   readonly mcpMetrics: McpMetrics;
   /** Header lines of a modern client for the parameters of a tool. */
   readonly headers?: readonly HeaderLine[];
+  /** The ways of the caller to its targets; absent where they are alike for all callers. */
+  readonly ways?: CallerWays | undefined;
   /** Counts a use of an item, which is sent when the promise resolves; absent where no policy counts them. */
   readonly count?: Caller['count'] | undefined;
   /** The time of a use of an item; absent where no policy says it for single calls. */

@@ -19,6 +19,10 @@ interface Stage {
   readonly modern: Tell;
   /** The same through the one session of a client of the legacy era. */
   readonly legacy: Tell;
+  /** Another call through that session. @returns its message */
+  use(user: string, message: (client: RawClient) => object): Promise<Answered>;
+  /** Calls that their servers have not answered. */
+  readonly pending: () => number;
   /** Checks from now on wait for this. */
   hold(gate: Promise<void>): void;
   /** Checks that have begun. */
@@ -84,6 +88,12 @@ async function start(t: TestContext, target: RemoteServer | StdioTarget): Promis
       const client = await (session ??= opened(user));
       return textOf(await client.post(client.request('tools/call', params), { 'x-user': user }));
     },
+    use: async (user, message) => {
+      const client = await (session ??= opened(user));
+      return await client.post(message(client), { 'x-user': user });
+    },
+    pending: () =>
+      harness.runtime.view().sessions.reduce((sum, { targets: all }) => sum + all[0]!.pending, 0),
     hold: (next) => (gate = next),
     checked: () => checked,
     arrived: () => arrived,
@@ -148,4 +158,42 @@ for (const [name, make] of Object.entries(targets))
       await stage.modern('ada');
       await behindChecks(stage, stage.modern);
     });
+
+    test('in calls of one session at the same time', async (t) => {
+      const stage = await start(t, await make(t));
+      await stage.legacy('ada');
+      await allAtOnce(stage.legacy);
+    });
+
+    test('in calls of one session that wait for checks', async (t) => {
+      const stage = await start(t, await make(t));
+      await stage.legacy('ada');
+      await behindChecks(stage, stage.legacy);
+    });
   });
+
+test('a server over HTTP that has lost its session gets the credential of each call in its next session', async (t) => {
+  const server = await remote(t);
+  const stage = await start(t, server);
+  await stage.legacy('ada');
+  server.sessions.clear();
+  await allAtOnce(stage.legacy);
+  assert.equal(server.of('initialize').length, 2);
+});
+
+test('a call that waits for another child is given up, and the next call goes to the child that is there', async (t) => {
+  const stage = await start(t, child('session'));
+  await stage.legacy('ada');
+  const held = stage.use('ada', (client) => client.tool('hold'));
+  await until('the call is under way', () => stage.pending() === 1);
+  const bob = stage.use('bob', (client) => client.request('tools/call', { name: 'pid' }, 'of bob'));
+  await until('the call of the other caller waits', () => stage.pending() === 2);
+  const ada = stage.legacy('ada');
+  await until('the next call waits behind it', () => stage.pending() === 3);
+  const params = { requestId: 'of bob' };
+  await stage.use('bob', () => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params }));
+  assert.equal(await ada, 'ada');
+  await bob;
+  await stage.use('ada', (client) => client.tool('release'));
+  await held;
+});

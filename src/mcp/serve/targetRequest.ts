@@ -105,7 +105,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       : { envelope: request, token, edits, limit, headers: given };
   const tokenText = token === undefined ? undefined : cut(request.text, token);
   const ask = (cursor: string, call: Call): void =>
-    session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call);
+    session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call, x.ways);
   const begin = (headers: readonly HeaderLine[] = []): void => {
     const { answer, count, checks } = x;
     const tally = x.enter();
@@ -128,7 +128,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     });
     const sent = headers.length === 0 ? out : { ...out, headers: [...(given ?? []), ...headers] };
     const traced = span === undefined ? sent : withTrace(sent, span);
-    const send = (): void => session.send(target, traced, call);
+    const send = (): void => session.send(target, traced, call, x.ways);
     if (count === undefined || used === undefined || !isCounted(request)) {
       send();
       return;

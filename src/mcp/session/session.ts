@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import { randomInt } from 'node:crypto';
 import type { McpBackend } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import type { Caller } from '../contract.ts';
+import type { Caller, CallerWays } from '../contract.ts';
 import { ItemRules } from '../items/itemRules.ts';
 import type { Naming } from '../items/naming.ts';
 import { memberOf, type Envelope, type RpcId } from '../json/envelope.ts';
@@ -351,21 +351,44 @@ export class Session implements TargetListener, Evictable, MessageContext {
     return this.knownTo(reader?.itemRules, target);
   }
 
-  /** A request of the client, for one target. */
-  send(target: TargetConnection, out: Outgoing, call: Call): void {
+  /**
+   * A request of the client, for one target.
+   * @param ways of its caller, where they are not alike for all callers
+   */
+  send(target: TargetConnection, out: Outgoing, call: Call, ways?: CallerWays): void {
     this.streams.expect(call.answer);
-    const unreachable = this.unreachable?.get(target);
-    if (unreachable !== undefined) {
-      call.failed(unreachable);
+    const sent =
+      ways === undefined ? (this.unreachable?.get(target) ?? out) : this.withOwnWay(target, out, ways);
+    if (sent instanceof GatewayError) {
+      call.failed(sent);
       return;
     }
-    const wireId = target.call(out, call);
+    const wireId = target.call(sent, call);
     if (
       wireId !== 0 &&
       call.tokenText !== undefined &&
       memberOf(out.envelope.text, out.envelope.body, 'task')
     )
       this.servers.rememberTask(target, wireId, call.tokenText);
+  }
+
+  /** The request may have waited for a policy: the newest caller may be another one by now. */
+  private withOwnWay(
+    target: TargetConnection,
+    out: Outgoing,
+    { reach, environment }: CallerWays,
+  ): Outgoing | GatewayError {
+    const name = this.targets.nameOf(target);
+    try {
+      return {
+        ...out,
+        reach: target.use && reach?.(name),
+        environment: target.inject && environment?.(name),
+      };
+    } catch (error) {
+      if (error instanceof GatewayError) return error;
+      throw error;
+    }
   }
 
   /** Gives up every call whose client has left. */

@@ -20,6 +20,13 @@ export interface InFlightRequest {
   tick(now: number): void;
 }
 
+/** A call that the server did not carry out: it may be said again. */
+export interface UnheardCall {
+  readonly text: string;
+  /** The way of its own caller; undefined: the way of the newest caller. */
+  readonly reach: Reach | undefined;
+}
+
 /**
  * The functions of their connection that requests to a server need. Calls go by their ids on the wire, 0 is none.
  */
@@ -42,9 +49,9 @@ export interface RequestHost {
   failed(wireId: number, error: GatewayError): void;
   /**
    * The server does not know the session any more.
-   * @param text of a call that it did not carry out: it may be said again
+   * @param unheard a call that it did not carry out
    */
-  lost(session: PinnedSession, why: string, wireId: number, text?: string): void;
+  lost(session: PinnedSession, why: string, wireId: number, unheard?: UnheardCall): void;
   /** Records that a request has ended. */
   over(request: InFlightRequest): void;
 }

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../../errors.ts';
 import type { HeaderLine } from '../../../http/index.ts';
+import type { ChildEnvironment, Reach } from '../../contract.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { Era } from '../../messages/eras.ts';
 import { TransientMap } from '../../limits/transientMap.ts';
@@ -11,6 +12,10 @@ export interface Delayed {
   readonly method: string;
   /** Further header lines of the request, for a server over HTTP. */
   readonly headers?: readonly HeaderLine[] | undefined;
+  /** The way of its own caller to a server over the network. */
+  readonly reach?: Reach | undefined;
+  /** The values of its own caller for a child. */
+  readonly environment?: ChildEnvironment | undefined;
   readonly wireId: number;
   readonly waiter: Waiter;
 }
@@ -151,12 +156,25 @@ export class PendingCalls {
     return undefined;
   }
 
-  /** There is a server again: answers what to send it, whose calls now count as sent. */
-  release(): readonly Delayed[] {
+  /** The request that has waited the longest. */
+  get firstDelayed(): Delayed | undefined {
+    return this.delayed[0];
+  }
+
+  /**
+   * There is a server again: answers what to send it, whose calls now count as sent.
+   * @param fits the server may get the request; the others go on waiting
+   */
+  release(fits: (request: Delayed) => boolean = () => true): readonly Delayed[] {
+    const released: Delayed[] = [];
     const { delayed } = this;
     this.delayed = [];
-    for (const { wireId, waiter } of delayed) this.sent.set(wireId, waiter);
-    return delayed;
+    for (const request of delayed)
+      if (fits(request)) {
+        released.push(request);
+        this.sent.set(request.wireId, request.waiter);
+      } else this.delayed.push(request);
+    return released;
   }
 
   /** Fails what the server was asked; what waits for the next one goes on waiting. */

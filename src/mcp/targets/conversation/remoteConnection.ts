@@ -15,10 +15,11 @@ import type {
   Waiter,
 } from '../kind/target.ts';
 import type { ConnectionOptions, TargetServices, TargetUse } from '../kind/targetRuntime.ts';
-import { agree, type PinnedSession } from './pinnedSession.ts';
+import { agree, sameServer, type PinnedSession } from './pinnedSession.ts';
 import { PreviousServers } from './previousServers.ts';
 import { maxPendingOf } from './pendingCalls.ts';
 import { Reinitialization, type ReinitializedConnection } from './reinitialization.ts';
+import type { UnheardCall } from './inFlightRequest.ts';
 import type { ServerTransport, TransportOwner } from './serverTransport.ts';
 import { StartTimer } from './startTimer.ts';
 import { StateClock } from '../kind/stateClock.ts';
@@ -138,6 +139,11 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
       waiter.failed(refusal);
       return 0;
     }
+    const reach = this.wayOf(out.reach);
+    if (reach === 'elsewhere') {
+      waiter.failed(this.elsewhere());
+      return 0;
+    }
     const wireId = this.transport.calling.nextId();
     const line = renderOutgoing(out, wireId);
     const { method } = out.envelope;
@@ -147,10 +153,10 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     if (out.limit !== undefined) this.transport.limit(wireId, out.limit);
     if (this.isOpen) {
       this.transport.calling.add(wireId, waiter);
-      this.transport.post(line, method, wireId, { headers });
+      this.transport.post(line, method, wireId, { headers, reach });
       return wireId;
     }
-    this.transport.calling.delay({ wireId, waiter, line, method, headers });
+    this.transport.calling.delay({ wireId, waiter, line, method, headers, reach });
     if (this.state === 'failed') this.reinitialization.retry();
     return wireId;
   }
@@ -272,6 +278,20 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     this.transport.failAll(targetError('mcp_target_failed', this.name, 'has been stopped'));
   }
 
+  /**
+   * The way of a call that may have waited. A reload may have brought another server meanwhile, which must not get the
+   * credentials for the former one.
+   */
+  private wayOf(own: Reach | undefined): Reach | 'elsewhere' | undefined {
+    const { reach } = this.transport;
+    if (own === undefined || own.destination === reach.destination) return own;
+    return sameServer(own, reach) ? { ...own, destination: reach.destination } : 'elsewhere';
+  }
+
+  private elsewhere(): GatewayError {
+    return targetError('mcp_target_failed', this.name, 'is another server now');
+  }
+
   /** The reason why a call cannot be taken now, or undefined. */
   private refusal(): GatewayError | undefined {
     const failed = (what: string): GatewayError => targetError('mcp_target_failed', this.name, what);
@@ -313,14 +333,14 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     return this.state === 'starting';
   }
 
-  lost(session: PinnedSession, why: string, wireId: number, text?: string): void {
+  lost(session: PinnedSession, why: string, wireId: number, unheard?: UnheardCall): void {
     if (this.state === 'closed') return;
     const current = session === this.session;
     // Messages during the beginning of a session belong to that beginning, and fail with it.
     const beginning = current && this.state !== 'ready';
     const waiter = wireId === 0 ? undefined : this.transport.calling.take(wireId);
     if (current && !beginning) this.reinitialization.begin(why);
-    if (waiter === undefined || text === undefined) return;
+    if (waiter === undefined || unheard === undefined) return;
     if (beginning || this.state === 'failed' || this.transport.calling.delayedSize >= maxWaiting) {
       const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
       this.transport.forget(wireId);
@@ -328,7 +348,8 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
       return;
     }
     // The server has not carried it out, so the next session can have it.
-    this.transport.calling.delay({ wireId, waiter, line: text, method: '' });
+    const { text: line, reach } = unheard;
+    this.transport.calling.delay({ wireId, waiter, line, method: '', reach });
     if (this.isOpen) this.release();
   }
 
@@ -377,7 +398,10 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
   release(): void {
     this.confirming = false;
     this.settled.resolve();
-    for (const { wireId, line, method, headers } of this.transport.calling.release())
-      this.transport.post(line, method, wireId, { headers });
+    for (const { wireId, line, method, headers, reach: own } of this.transport.calling.release()) {
+      const reach = this.wayOf(own);
+      if (reach === 'elsewhere') this.transport.failed(wireId, this.elsewhere());
+      else this.transport.post(line, method, wireId, { headers, reach });
+    }
   }
 }

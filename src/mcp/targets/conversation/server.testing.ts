@@ -11,7 +11,7 @@ import { RemoteServer } from '../../remoteServer.testing.ts';
 import type { StreamHost, StreamPlace } from '../http/streamHost.ts';
 import type { MessageOrigin, TargetListener } from '../kind/target.ts';
 import { quick } from '../../remote.testing.ts';
-import type { InFlightRequest } from './inFlightRequest.ts';
+import type { InFlightRequest, UnheardCall } from './inFlightRequest.ts';
 import { newPinnedSession, type PinnedSession } from './pinnedSession.ts';
 
 /** The way to a target, for as long as the test runs; `connections` counts what is open to it. */
@@ -120,8 +120,8 @@ export class Host implements StreamHost {
     this.errors.push(error);
   }
 
-  lost(session: PinnedSession, why: string, wireId: number, text?: string): void {
-    this.losses.push({ session, why, wireId, text });
+  lost(session: PinnedSession, why: string, wireId: number, unheard?: UnheardCall): void {
+    this.losses.push({ session, why, wireId, text: unheard?.text });
   }
 
   broken(_home: PinnedSession, wireId: number, { lastId, retryMs }: StreamPlace): void {

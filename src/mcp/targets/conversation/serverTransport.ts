@@ -7,7 +7,7 @@ import type { Reach } from '../../contract.ts';
 import type { Envelope } from '../../json/envelope.ts';
 import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import type { MessageOrigin } from '../kind/target.ts';
-import type { InFlightRequest, RequestHost } from './inFlightRequest.ts';
+import type { InFlightRequest, RequestHost, UnheardCall } from './inFlightRequest.ts';
 import { InFlightRequests } from './inFlightRequests.ts';
 import { MessageReader } from './messageReader.ts';
 import type { MessageReceiver } from './messageReceiver.ts';
@@ -39,6 +39,8 @@ export interface TransportOptions {
 export interface PostUse {
   /** Header lines besides those that every request has. */
   readonly headers?: readonly HeaderLine[] | undefined;
+  /** The way of its own caller; absent: the way of the newest caller. */
+  readonly reach?: Reach | undefined;
   /** The answer has begun. */
   readonly begun?: (() => void) | undefined;
   /** The end of a notification or response, and a call that failed. */
@@ -206,8 +208,8 @@ export abstract class ServerTransport implements RequestHost, MessageReceiver {
     waiter.failed(error);
   }
 
-  lost(session: PinnedSession, why: string, wireId: number, text?: string): void {
-    this.owner.lost(session, why, wireId, text);
+  lost(session: PinnedSession, why: string, wireId: number, unheard?: UnheardCall): void {
+    this.owner.lost(session, why, wireId, unheard);
   }
 
   over(request: InFlightRequest): void {

@@ -3,6 +3,7 @@ import type { RemoteTarget } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
 import { newPinnedSession, sameServer, type PinnedSession } from '../conversation/pinnedSession.ts';
 import { RemoteConnection, type RemoteOptions } from '../conversation/remoteConnection.ts';
+import type { UnheardCall } from '../conversation/inFlightRequest.ts';
 import { modernVersion } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import type { TargetPlace, Waiter } from '../kind/target.ts';
@@ -140,9 +141,9 @@ export class HttpConnection extends RemoteConnection<PinnedSession, HttpTranspor
 
   // TransportOwner
 
-  override lost(session: PinnedSession, why: string, wireId: number, text?: string): void {
+  override lost(session: PinnedSession, why: string, wireId: number, unheard?: UnheardCall): void {
     if (this.state === 'closed' || session !== this.session || this.mayBeginAgain) {
-      super.lost(session, why, wireId, text);
+      super.lost(session, why, wireId, unheard);
       return;
     }
     const waiter = wireId === 0 ? undefined : this.transport.calling.take(wireId);

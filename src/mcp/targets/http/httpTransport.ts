@@ -1,5 +1,6 @@
 import type { GatewayError } from '../../../errors.ts';
 import type { HeaderLine } from '../../../http/index.ts';
+import type { Reach } from '../../contract.ts';
 import type { Era } from '../../messages/eras.ts';
 import type { PinnedSession } from '../conversation/pinnedSession.ts';
 import { ServerTransport, type PostUse, type TransportOptions } from '../conversation/serverTransport.ts';
@@ -26,7 +27,8 @@ export class HttpTransport extends ServerTransport implements StreamHost {
     };
     const { session } = this.owner;
     const headers = this.headersOf(method, use);
-    const post = new Post({ session, text, method, wireId, headers, begun: use.begun, done }, this);
+    const { begun, reach } = use;
+    const post = new Post({ session, text, method, wireId, headers, reach, begun, done }, this);
     this.inFlight.add(post);
     post.begin();
     return post;
@@ -35,11 +37,18 @@ export class HttpTransport extends ServerTransport implements StreamHost {
   /**
    * Opens a stream, or takes one up again.
    * @param contended another process may have a stream of the same session, for now
+   * @param reach the way of the caller whose call the stream is for; absent: the way of the newest caller
    */
-  listen(wireId: number, session: PinnedSession, place: StreamPlace, contended = false): ServerStream {
+  listen(
+    wireId: number,
+    session: PinnedSession,
+    place: StreamPlace,
+    contended = false,
+    reach?: Reach,
+  ): ServerStream {
     const note = (message: string, detail: string): void => this.warn(message, detail);
     const { now } = this.options;
-    const listening = new ServerStream({ session, wireId, place, contended, now, note }, this);
+    const listening = new ServerStream({ session, wireId, place, contended, reach, now, note }, this);
     this.inFlight.add(listening);
     listening.begin();
     return listening;
@@ -57,14 +66,14 @@ export class HttpTransport extends ServerTransport implements StreamHost {
 
   // StreamHost
 
-  broken(session: PinnedSession, wireId: number, { lastId, retryMs }: StreamPlace): void {
+  broken(session: PinnedSession, wireId: number, { lastId, retryMs }: StreamPlace, reach?: Reach): void {
     // Streams of the modern era cannot be resumed, whatever ids their events have.
     if (this.options.era === 'modern')
       this.failed(
         wireId,
         targetError('mcp_target_failed', this.name, 'broke its stream off before it answered'),
       );
-    else if (session === this.owner.session) this.listen(wireId, session, { lastId, retryMs });
+    else if (session === this.owner.session) this.listen(wireId, session, { lastId, retryMs }, false, reach);
     else this.failed(wireId, targetError('mcp_target_failed', this.name, 'lost the session of the call'));
   }
 }

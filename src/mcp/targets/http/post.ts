@@ -29,6 +29,8 @@ export interface PostStart {
   readonly wireId: number;
   /** Header lines besides those that every request has. */
   readonly headers?: readonly HeaderLine[] | undefined;
+  /** The way of its own caller; absent: the way of the newest caller. */
+  readonly reach?: Reach | undefined;
   /** Hears that the answer has begun. */
   readonly begun?: (() => void) | undefined;
   /** Hears of the end of a notification or response. */
@@ -85,23 +87,24 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     this.host = host;
     this.wireId = start.wireId;
     this.session = start.session;
-    this.reach = host.reach;
+    const reach = start.reach ?? host.reach;
+    this.reach = reach;
     const { session, method, wireId } = start;
     const { text, headers } = start;
     const length = Buffer.byteLength(text);
     const isAscii = length === text.length;
-    const body = isAscii && host.reach.signer === undefined ? text : Buffer.from(text);
+    const body = isAscii && reach.signer === undefined ? text : Buffer.from(text);
     const lines: HeaderLine[] = [contentType, accept, ['content-length', String(length)]];
     if (headers !== undefined) lines.push(...headers);
     this.exchange = new ServerExchange(
       {
-        destination: host.reach.destination,
+        destination: reach.destination,
         session,
-        head: requestHead('POST', host.reach, session, lines, typeof body === 'string' ? undefined : body),
+        head: requestHead('POST', reach, session, lines, typeof body === 'string' ? undefined : body),
         body,
         repeatable: isRepeatable(method),
         // A limit of the call's own takes the place of the general one.
-        patient: wireId !== 0 && (host.reach.callTimeoutMs !== undefined || host.isLimited(wireId)),
+        patient: wireId !== 0 && (reach.callTimeoutMs !== undefined || host.isLimited(wireId)),
       },
       this,
     );
@@ -283,7 +286,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
       // A client that has got a part of the response cannot take it from the beginning.
       if (reader?.lastId === undefined || reader.isInLarge)
         host.failed(wireId, targetError('mcp_target_failed', host.name, what, detail));
-      else host.broken(session, wireId, reader);
+      else host.broken(session, wireId, reader, this.start.reach);
     }
     host.over(this);
   }
@@ -291,13 +294,13 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   /** The answer says that something is wrong: the server may say so in the protocol, or may have lost the session. */
   private problem(): void {
     const { host, status } = this;
-    const { session, wireId, text } = this.start;
+    const { session, wireId, text, reach } = this.start;
     const body = Buffer.concat(this.parts).toString();
     this.parts = [];
     if (session.id !== undefined && (status === 404 || (status === 400 && blamesSession(body)))) {
       const why = `does not know its session (${status})`;
       this.leave();
-      host.lost(session, why, wireId, text);
+      host.lost(session, why, wireId, { text, reach });
       this.start.done?.(targetError('mcp_target_failed', host.name, why));
       return;
     }

@@ -1,6 +1,7 @@
 import type { ResponseHandler } from '../../../upstream/index.ts';
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { EventReader, type EventHandler, type Head, type LargeEvent } from '../../../http/index.ts';
+import type { Reach } from '../../contract.ts';
 import { Backoff, streamRestart } from '../conversation/backoff.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
 import { targetError } from '../../messages/rpcError.ts';
@@ -42,6 +43,8 @@ export interface ServerStreamStart {
   readonly place: StreamPlace;
   /** Another process may have a stream of the same session, for now. */
   readonly contended?: boolean;
+  /** The way of the caller of the call; absent: the way of the newest caller. */
+  readonly reach?: Reach | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Hears of what the operator may want to know. */
@@ -137,7 +140,7 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
 
   private open(): void {
     const { host, lastId } = this;
-    const { session } = this.start;
+    const { session, reach = host.reach } = this.start;
     this.reader = undefined;
     this.fruitful = false;
     this.openedAt = performance.now();
@@ -148,9 +151,9 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
     ];
     this.exchange = new ServerExchange(
       {
-        destination: host.reach.destination,
+        destination: reach.destination,
         session,
-        head: requestHead('GET', host.reach, session, lines),
+        head: requestHead('GET', reach, session, lines),
         repeatable: true,
         // Some servers send the head of a stream with its first event.
         patient: true,

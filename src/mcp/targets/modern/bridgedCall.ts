@@ -51,7 +51,7 @@ export class BridgedCall implements Waiter {
   wireId = 0;
   /** Its response is awaited by this. */
   readonly client: Waiter;
-  readonly out: Outgoing;
+  out: Outgoing;
   private readonly host: BridgeHost;
   /** Members of `_meta` of each request. */
   private readonly meta: string;
@@ -197,7 +197,10 @@ export class BridgedCall implements Waiter {
       this.giveUp('asked the client, which answered with more than the gateway keeps');
     else {
       this.answers.set(key, cut(text, body));
-      if (--this.open === 0) this.again();
+      if (--this.open > 0) return;
+      // The client may have refreshed its token before it answered: the newest caller is the one that answers.
+      this.out = { ...this.out, reach: undefined, environment: undefined };
+      this.again();
     }
   }
 

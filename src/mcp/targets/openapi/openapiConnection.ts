@@ -210,7 +210,7 @@ export class OpenApiConnection implements TargetConnection {
       if (tools === undefined) throw this.unavailable(problem);
       const request = readEnvelope(renderOutgoing(out, wireId));
       if (typeof request === 'string') throw new Error(`an edit broke the message: ${request}`);
-      this.serve(wireId, request, tools);
+      this.serve(wireId, request, tools, out.reach);
     } catch (error) {
       if (error instanceof GatewayError) this.failed(wireId, error);
       else this.broken(wireId, error);
@@ -224,10 +224,10 @@ export class OpenApiConnection implements TargetConnection {
   }
 
   /** @throws GatewayError where there is no such thing */
-  private serve(wireId: number, request: Envelope, tools: ApiTools): void {
+  private serve(wireId: number, request: Envelope, tools: ApiTools, reach: Reach | undefined): void {
     const answer = answerTo(request, tools);
     if ('call' in answer) {
-      this.callTool(wireId, answer.call);
+      this.callTool(wireId, answer.call, reach);
       return;
     }
     if (answer.protocolVersion !== undefined) this.version = answer.protocolVersion;
@@ -235,15 +235,15 @@ export class OpenApiConnection implements TargetConnection {
     this.result(wireId, answer.result);
   }
 
-  private callTool(wireId: number, { operation, text }: ToolCall): void {
+  private callTool(wireId: number, { operation, text }: ToolCall, reach = this.reach): void {
     const call = new ApiCall(
       {
         operation,
         arguments: text,
-        reach: this.reach,
+        reach,
         usesServerPath: this.target.usesServerPath === true,
         // A limit of the call's own takes the place of the general one.
-        patient: this.reach.callTimeoutMs !== undefined || this.clocks.has(wireId),
+        patient: reach.callTimeoutMs !== undefined || this.clocks.has(wireId),
         limits: this.options.limits(),
       },
       {

@@ -1,5 +1,6 @@
 import type { GatewayError } from '../../../errors.ts';
 import type { Reach } from '../../contract.ts';
+import type { UnheardCall } from '../conversation/inFlightRequest.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { PinnedSession } from '../conversation/pinnedSession.ts';
 import { RemoteConnection } from '../conversation/remoteConnection.ts';
@@ -56,9 +57,9 @@ export class SseConnection extends RemoteConnection<SseSession, SseTransport> im
       this.reinitialization.failed(this.session, `failed to initialize again (${error.message})`);
   }
 
-  override lost(session: PinnedSession, why: string, wireId: number, text?: string): void {
+  override lost(session: PinnedSession, why: string, wireId: number, unheard?: UnheardCall): void {
     if (session === this.session && this.state === 'ready')
       this.transport.breakOff(this.session, targetError('mcp_target_failed', this.name, why));
-    super.lost(session, why, wireId, text);
+    super.lost(session, why, wireId, unheard);
   }
 }

@@ -17,6 +17,8 @@ export interface SsePostStart {
   readonly method: string;
   /** The id of the request on the wire; 0 for notifications and responses. */
   readonly wireId: number;
+  /** The way of its own caller; undefined: the way of the newest caller. */
+  readonly reach: Reach | undefined;
   /** Hears of the end of a notification or response, and of a call that was not accepted. */
   readonly done: (error?: GatewayError) => void;
 }
@@ -170,14 +172,14 @@ export class SsePost implements ResponseHandler, InFlightRequest {
   /** The server did not accept the message: the server may have lost the session. */
   private problem(): void {
     const { host, status } = this;
-    const { session, method, wireId, text } = this.start;
+    const { session, method, wireId, text, reach } = this.start;
     const body = Buffer.concat(this.parts).toString();
     this.parts = [];
     const isLost = status === 404 || (status === 400 && /session/i.test(body));
     if (isLost && method !== 'initialize') {
       const why = `does not know its session (${status})`;
       this.leave();
-      host.lost(session, why, wireId, text);
+      host.lost(session, why, wireId, { text, reach });
       this.start.done(targetError('mcp_target_failed', host.name, why));
       return;
     }

@@ -41,10 +41,10 @@ export class SseTransport extends ServerTransport implements EndpointStreamHost 
     // A request of the gateway's own that is never answered must not stay for ever.
     if (wireId !== 0 && method !== 'initialize' && !this.isLimited(wireId))
       this.limit(wireId, { ms: this.limits.mcpCallTimeoutMs });
-    const post = new SsePost({ session, text, method, wireId, done }, this);
+    const post = new SsePost({ session, text, method, wireId, reach: use.reach, done }, this);
     this.inFlight.add(post);
     const stream = session.stream ?? this.openStream(session);
-    const isOpen = stream.whenOpen((path) => post.send(...this.wayOf(stream, path)));
+    const isOpen = stream.whenOpen((path) => post.send(...this.wayOf(stream, path, use.reach)));
     if (!isOpen) post.refuse(targetError('mcp_target_failed', this.name, 'has no event stream'));
     return post;
   }
@@ -58,9 +58,13 @@ export class SseTransport extends ServerTransport implements EndpointStreamHost 
   }
 
   /** The path and the reach of a message. */
-  private wayOf(stream: EndpointStream, path: string): readonly [path: string, reach: Reach] {
+  private wayOf(
+    stream: EndpointStream,
+    path: string,
+    own = this.reach,
+  ): readonly [path: string, reach: Reach] {
     // Another server than that of the stream must not get its messages, nor this server the credentials of another.
-    const reach = this.reach.destination === stream.reach.destination ? this.reach : stream.reach;
+    const reach = own.destination === stream.reach.destination ? own : stream.reach;
     return [messagePath(path, this.target.path, reach.path), reach];
   }
 

@@ -14,7 +14,7 @@ import type { Child, ChildEvents } from './child.ts';
 import type { Children } from './children.ts';
 import { CallTimeouts, type CallLimit } from '../../limits/callTimeouts.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
-import { PendingCalls, type IdSequence } from '../conversation/pendingCalls.ts';
+import { PendingCalls, type Delayed, type IdSequence } from '../conversation/pendingCalls.ts';
 import { MessageReader } from '../conversation/messageReader.ts';
 import type { MessageReceiver } from '../conversation/messageReceiver.ts';
 import { SessionReplay, type WireRequest } from '../conversation/sessionReplay.ts';
@@ -69,9 +69,10 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   private lastFailureMessage = '';
   private timer: NodeJS.Timeout | undefined;
   private paused = false;
+  /** The values of the newest caller. */
   private environment: ChildEnvironment | undefined;
-  /** The child has older values than the caller. */
-  private isStale = false;
+  /** Names the values of the child. */
+  private childDigest: string | undefined;
   /** The right to have a child; absent where the child was taken, failed for good, or has yet to be made room for. */
   private slot: Slot | undefined;
   private claim: Claim | undefined;
@@ -136,7 +137,8 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   }
 
   call(out: Outgoing, waiter: Waiter): number {
-    const refusal = this.refusal();
+    const environment = out.environment ?? this.environment;
+    const refusal = this.refusal(environment);
     if (refusal !== undefined) {
       waiter.failed(refusal);
       return 0;
@@ -146,13 +148,13 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     const note = this.replay.note(out.envelope, out.edits);
     if (note !== undefined) this.calling.note(wireId, note);
     if (out.limit !== undefined) this.clocks.start(wireId, out.limit);
-    if (this.isStale) this.replaceChild();
-    if (this.state === 'ready' && !this.isStale) {
+    if (this.canTake(environment)) {
       this.calling.add(wireId, waiter);
       this.writeNow(line);
       return wireId;
     }
-    this.calling.delay({ wireId, waiter, line, method: out.envelope.method });
+    this.calling.delay({ wireId, waiter, line, method: out.envelope.method, environment });
+    this.replaceChild();
     if (this.state === 'failed') {
       this.state = 'restarting';
       this.withSlot(() => this.restart(), this.noRoom);
@@ -161,7 +163,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   }
 
   /** The reason why a call cannot be taken now, or undefined. */
-  private refusal(): GatewayError | undefined {
+  private refusal(environment: ChildEnvironment | undefined): GatewayError | undefined {
     if (this.state === 'closed') return targetError('mcp_target_failed', this.name, 'has been stopped');
     if (this.state === 'failed' && !this.backoff.mayTry)
       return targetError(
@@ -171,12 +173,21 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       );
     if (this.calling.size >= maxPending && !this.dropAbandoned())
       return targetError('mcp_target_failed', this.name, 'has too many calls waiting');
-    if (this.state === 'ready' && !this.isStale) {
+    if (this.canTake(environment)) {
       if (this.child!.backlog > maxBacklog)
         return targetError('mcp_target_failed', this.name, 'does not read its messages');
     } else if (this.calling.delayedSize >= maxWaiting)
       return targetError('mcp_target_failed', this.name, 'is restarting and has too many calls waiting');
     return undefined;
+  }
+
+  /** Can the child get a call with these values now? Calls of other callers that wait for another child go first. */
+  private canTake(environment: ChildEnvironment | undefined): boolean {
+    return (
+      this.state === 'ready' &&
+      environment?.digest === this.childDigest &&
+      this.calling.firstDelayed === undefined
+    );
   }
 
   dropAbandoned(): boolean {
@@ -217,13 +228,22 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   inject(environment: ChildEnvironment): void {
     if (environment.digest === this.environment?.digest) return;
     this.environment = environment;
-    this.isStale = this.child !== undefined;
     this.replaceChild();
   }
 
+  /** The values of the next child: those of the call that has waited the longest, or else of the newest caller. */
+  private get nextEnvironment(): ChildEnvironment | undefined {
+    const { firstDelayed } = this.calling;
+    return firstDelayed === undefined ? this.environment : firstDelayed.environment;
+  }
+
+  /** The next call needs a child with other values. */
+  private get isStale(): boolean {
+    return this.state === 'ready' && this.nextEnvironment?.digest !== this.childDigest;
+  }
+
   private replaceChild(): void {
-    if (!this.isStale || this.state !== 'ready' || this.calling.isBusy) return;
-    this.isStale = false;
+    if (!this.isStale || this.calling.isBusy) return;
     const { log, listener, onReplaced } = this.options;
     onReplaced(this.name);
     if (this.target.resume === false) {
@@ -279,6 +299,14 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
 
   private replaceLater(): void {
     if (this.isStale) setImmediate(() => this.replaceChild());
+    // The call that waited for another child was given up.
+    else if (this.state === 'ready' && this.calling.firstDelayed !== undefined) this.release();
+  }
+
+  /** Sends the calls that the child has the values for; the others wait for the next child. */
+  private release(): void {
+    const fits = ({ environment }: Delayed): boolean => environment?.digest === this.childDigest;
+    for (const { line } of this.calling.release(fits)) this.writeNow(line);
   }
 
   pause(): void {
@@ -435,10 +463,9 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
   private begin(): GatewayError | undefined {
     const { children } = this.options;
     let child: Child | undefined;
-    const { environment } = this;
+    const environment = this.nextEnvironment;
     const values = environment?.values;
-    // It starts with the newest values.
-    this.isStale = false;
+    this.childDigest = environment?.digest;
     const events: ChildEvents = {
       onLine: (text) => {
         if (child === this.child) this.reader.take(text);
@@ -612,12 +639,9 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
 
   private ready(): void {
     this.state = 'ready';
-    // Values that came while the child started are for the next one, which then gets these calls.
-    if (this.isStale) {
-      this.replaceChild();
-      return;
-    }
-    for (const { line } of this.calling.release()) this.writeNow(line);
+    this.release();
+    // Other values came while the child started.
+    this.replaceChild();
   }
 
   private startTimedOut(): GatewayError {

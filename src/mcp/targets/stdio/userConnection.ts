@@ -130,6 +130,7 @@ export class UserConnection implements TargetConnection {
       return 0;
     }
     try {
+      if (out.environment !== undefined) this.inject(out.environment);
       return this.connection.call(out, waiter);
     } catch (error) {
       waiter.failed(asGatewayError(error));
