@@ -34,6 +34,7 @@ function start(
       onTooLong: (_head, _tail, bytes) => void tooLong.push(bytes),
       ...(onLarge && { onLarge }),
       onStderr: (line) => void errors.push(line),
+      onLongStderr: (head, bytes) => void errors.push(`${head}… (${bytes} bytes)`),
       onDown: (reason, detail) => void down.push(detail === undefined ? reason : `${reason}: ${detail}`),
     },
   );
@@ -206,6 +207,7 @@ test('arguments that the system refuses are an exception, and no child', () => {
     onLine: () => undefined,
     onTooLong: () => undefined,
     onStderr: () => undefined,
+    onLongStderr: () => undefined,
     onDown: () => undefined,
   };
   assert.throws(

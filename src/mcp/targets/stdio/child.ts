@@ -14,6 +14,8 @@ import { FairReader } from '../../../upstream/index.ts';
 export interface ChildEvents extends LineReader {
   /** Receives a line of stderr. */
   onStderr(line: string): void;
+  /** Receives the first bytes of a line of stderr that is too long, as latin1, and the length of the line. */
+  onLongStderr(head: string, bytes: number): void;
   /** The child is of no more use: it could not start or its leader ended. Called once. */
   /** @param detail what only the operator may know, such as a path */
   onDown(reason: string, detail?: string): void;
@@ -118,7 +120,7 @@ export class Child {
     this.output.on('close', () => this.onClose());
     const errors = new LineSplitter(() => maxStderrLine, {
       onLine: (text) => events.onStderr(text),
-      onTooLong: (head, _tail, bytes) => events.onStderr(`${head}… (${bytes} bytes)`),
+      onTooLong: (head, _tail, bytes) => events.onLongStderr(head, bytes),
     });
     this.process.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
     this.process.stderr.on('end', () => errors.end());

@@ -49,6 +49,7 @@ async function output(
       onLine: (line) => void lines.push(line),
       onTooLong: () => undefined,
       onStderr: (line) => void errors.push(line),
+      onLongStderr: (head) => void errors.push(head),
       onDown: (reason) => void ended.push(reason),
     },
   );
@@ -132,6 +133,7 @@ for (const [whose, user, wrong] of [
             onLine: (line) => void lines.push(line),
             onTooLong: () => undefined,
             onStderr: (line) => void lines.push(line),
+            onLongStderr: (head) => void lines.push(head),
             onDown: () => undefined,
           },
         );
@@ -167,6 +169,7 @@ test('a command that does not exist leaves no folder', { skip }, async () => {
         onLine: () => undefined,
         onTooLong: () => undefined,
         onStderr: () => undefined,
+        onLongStderr: () => undefined,
         onDown: () => undefined,
       },
     );

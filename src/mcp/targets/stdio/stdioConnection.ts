@@ -20,8 +20,8 @@ import type { MessageReceiver } from '../conversation/messageReceiver.ts';
 import { SessionReplay, type WireRequest } from '../conversation/sessionReplay.ts';
 import type { Claim, Slot, SlotUser } from './slots.ts';
 import { failureOf } from './failure.ts';
-import { withoutValues } from './withoutValues.ts';
 import { StderrLog } from './stderrLog.ts';
+import { ValueRemover } from './valueRemover.ts';
 import { StateClock } from '../kind/stateClock.ts';
 
 export interface StdioOptions extends ConnectionOptions {
@@ -465,6 +465,7 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     let child: Child | undefined;
     const environment = this.nextEnvironment;
     const values = environment?.values;
+    const remover = new ValueRemover(values ?? {});
     this.childDigest = environment?.digest;
     const events: ChildEvents = {
       onLine: (text) => {
@@ -474,7 +475,8 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
       onTooLong: (head, tail, bytes) => {
         if (child === this.child) this.onTooLong(head, tail, bytes);
       },
-      onStderr: (line) => this.stderr.line(values === undefined ? line : withoutValues(line, values)),
+      onStderr: (line) => this.stderr.line(remover.line(line)),
+      onLongStderr: (head, bytes) => this.stderr.line(`${remover.head(head)}… (${bytes} bytes)`),
       onDown: (reason, detail) => {
         if (child === this.child) this.onDown(reason, detail);
       },
