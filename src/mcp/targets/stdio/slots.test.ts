@@ -125,3 +125,30 @@ test('a claim that is called off leaves the place free', () => {
   assert.equal(budget.total, 0);
   assert.equal(gone.slot, undefined);
 });
+
+test('a holder whose claims wait for children of others does not pass its own limit', () => {
+  const { budget, slots, holding } = start(3, 1);
+  const others = [holding('a', 1), holding('b', 2), holding('c', 3)];
+  const [first, second] = [new Session('q'), new Session('q')];
+  const claim = slots.claim(first, first.ready);
+  assert.throws(() => slots.claim(second, second.ready), { code: 'mcp_budget_full' });
+  assert.deepEqual(
+    others.map(({ taken }) => taken),
+    [['limits.all'], [], []],
+  );
+  claim?.cancel();
+  slots.claim(second, second.ready);
+  others[0]!.slot?.release();
+  assert.ok(first.slot === undefined && second.slot !== undefined);
+  assert.equal(budget.of('q'), 1);
+});
+
+test('a claim that waits for the own child of its holder takes no room from the next claim', () => {
+  const { slots, holding } = start(2, 2);
+  const own = [holding('a', 1), holding('a', 2)];
+  const [first, second] = [new Session('a'), new Session('a')];
+  slots.claim(first, first.ready);
+  slots.claim(second, second.ready);
+  for (const { slot } of own) slot?.release();
+  assert.ok(first.slot !== undefined && second.slot !== undefined);
+});

@@ -1,4 +1,10 @@
-import { firstToEvict, type Budget, type Evictable, type Tally } from '../../limits/budget.ts';
+import {
+  firstToEvict,
+  type Budget,
+  type Evictable,
+  type ExceededLimit,
+  type Tally,
+} from '../../limits/budget.ts';
 
 /** A session that holds a child, or wants one. */
 export interface SlotUser extends Evictable {
@@ -65,7 +71,7 @@ export class Slots {
    * @throws GatewayError mcp_budget_full, mcp_overloaded
    */
   claim(user: SlotUser, ready: (slot: Slot) => void): Claim | undefined {
-    const stop = this.budget.exceeded(user.holder);
+    const stop = this.stopOf(user.holder);
     const claim = new Claim(user, ready);
     if (stop === undefined) {
       this.grant(claim);
@@ -86,6 +92,17 @@ export class Slots {
     first.slot.nextClaim = claim;
     first.slot.user.giveUp(this.budget.nameOf(stop));
     return claim;
+  }
+
+  /** The limit that one more child would pass, counting the children that the holder waits for. */
+  private stopOf(holder: string): ExceededLimit | undefined {
+    let waiting = 0;
+    for (const { user, nextClaim } of this.held)
+      // A child of the holder itself only makes room for another one.
+      if (nextClaim?.cancelled === false && nextClaim.user.holder === holder && user.holder !== holder)
+        waiting++;
+    // The total counts the children in whose places those come.
+    return this.budget.exceeded(holder, 1 + waiting) === 'each' ? 'each' : this.budget.exceeded(holder);
   }
 
   released(slot: Slot): void {
