@@ -57,7 +57,7 @@ export interface HttpRequest {
   /** `Date.now()` when the head was complete. */
   readonly startedAt: number;
 
-  /** The value of a header in any case of name; several lines are joined with `, ` (RFC 9110 §5.3). */
+  /** The value of a header in any case of name; several lines are joined with `, `, those of Cookie with `; `. */
   header(name: string): string | undefined;
   /** Every line as the client sent it, in order, names in lower case. */
   headerLines(): HeaderLine[];

@@ -77,7 +77,7 @@ export class Head {
     return i + 1 < this.count ? (this.spans[(i + 1) * SPAN] as number) : this.length - 2;
   }
 
-  /** Value of a field by its lower-case name; several lines are joined with `, ` (RFC 9110 §5.3). */
+  /** Value of a field by its lower-case name; several lines are joined (RFC 9110 §5.3, cookies RFC 9113 §8.2.3). */
   get(lowerName: string): string | undefined {
     const { hash, bit } = markOf(lowerName);
     if (bit !== 0 && (this.seen & bit) === 0) return undefined;
@@ -85,7 +85,8 @@ export class Head {
     let found: string | undefined;
     for (let i = 0; i < count; i++) {
       if (hashes[i] !== hash || !this.isNamed(i, lowerName)) continue;
-      found = found === undefined ? this.value(i) : `${found}, ${this.value(i)}`;
+      if (found === undefined) found = this.value(i);
+      else found += (lowerName === 'cookie' ? '; ' : ', ') + this.value(i);
     }
     return found;
   }

@@ -163,6 +163,10 @@ test('a field that the parser knows is found as any other, and is absent where t
   assert.equal(head.get('x'), 'y');
 });
 
+test('several Cookie lines are joined as one line that parts cookies with semicolons', () => {
+  assert.equal(request(withFields('Cookie: a=1,2', 'X: y', 'cookie: b=3')).get('cookie'), 'a=1,2; b=3');
+});
+
 test('the target is visible ASCII without the bytes that no URI may hold', () => {
   for (let code = 0; code < 256; code++) {
     const wrong = code <= 32 || code >= 127 || '"<>#'.includes(String.fromCharCode(code));

@@ -99,7 +99,9 @@ export class FakeExchange implements Exchange {
       startedAt: Date.UTC(2026, 10, 1),
       header(name) {
         const found = lines.filter(([known]) => known === name.toLowerCase());
-        return found.length === 0 ? undefined : found.map(([, value]) => value).join(', ');
+        return found.length === 0
+          ? undefined
+          : found.map(([, value]) => value).join(name.toLowerCase() === 'cookie' ? '; ' : ', ');
       },
       headerLines: () => lines,
       readBody: () =>

@@ -1,14 +1,11 @@
+import { cookieValues } from '../../http/index.ts';
+
 /** A browser keeps the cookies of a host for all its ports, so the name has the port. */
 const nameOf = (port: number): string => `portcullis-console-${port}`;
 
 /** The values of the console's cookie in a `Cookie` header. */
-export function sessionIdsIn(header: string | undefined, port: number): readonly string[] {
-  const name = nameOf(port);
-  return (header ?? '').split(';').flatMap((pair) => {
-    const [key = '', value = ''] = pair.trim().split('=', 2);
-    return key === name && value !== '' ? [value] : [];
-  });
-}
+export const sessionIdsIn = (header: string | undefined, port: number): readonly string[] =>
+  cookieValues(header, nameOf(port)).filter((id) => id !== '');
 
 /** The value of `Set-Cookie` for a session. No script reads it, and no other site sends it. */
 export const sessionCookie = (id: string, port: number): string =>

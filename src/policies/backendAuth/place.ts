@@ -1,3 +1,4 @@
+import { editCookies } from '../../http/index.ts';
 import type { Exchange } from '../policy.ts';
 import type { Location } from '../token/schema.ts';
 
@@ -19,18 +20,9 @@ export function placeOf(location: Location): Place {
 
 const cookiePlace =
   (name: string): Place =>
-  (exchange, credential) => {
-    const { requestHeaders } = exchange;
-    const edited = requestHeaders.lines.find(([known]) => known === 'cookie')?.[1];
-    const sent =
-      edited ?? (requestHeaders.dropsName('cookie') ? '' : (exchange.request.header('cookie') ?? ''));
-    const pairs = sent
-      .split(/[;,]/)
-      .map((pair) => pair.trim())
-      .filter((pair) => pair !== '' && !pair.startsWith(`${name}=`));
-    if (credential !== undefined) pairs.push(`${name}=${credential}`);
-    if (pairs.length === 0) requestHeaders.remove('cookie');
-    else requestHeaders.set('cookie', pairs.join('; '));
+  ({ request, requestHeaders }, credential) => {
+    const pair = credential === undefined ? undefined : `${name}=${credential}`;
+    editCookies(request, requestHeaders, (known) => known === name, pair);
   };
 
 const queryPlace =

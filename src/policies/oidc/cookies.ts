@@ -1,4 +1,4 @@
-import type { HeaderLine, HttpRequest } from '../../http/index.ts';
+import { cookiesOf, type HeaderLine, type HttpRequest } from '../../http/index.ts';
 import { cookieName } from './facts.ts';
 
 /** Characters of one cookie, with its name: browsers keep 4096 with the attributes (RFC 6265 §6.1). */
@@ -22,13 +22,11 @@ export class CookieJar {
   read(request: HttpRequest): ReadonlyMap<string, string> {
     const found = new Map<string, string | undefined>();
     const begin = `${this.base}-`;
-    for (const pair of (request.header('cookie') ?? '').split(/[;,]/)) {
-      const text = pair.trim();
-      const at = text.indexOf('=');
-      if (at < 0 || !text.startsWith(begin)) continue;
-      const name = text.slice(begin.length, at);
+    for (const [whole, value] of cookiesOf(request.header('cookie'))) {
+      if (!whole.startsWith(begin)) continue;
+      const name = whole.slice(begin.length);
       // Another site of the domain may have planted one of the two.
-      found.set(name, found.has(name) ? undefined : text.slice(at + 1));
+      found.set(name, found.has(name) ? undefined : value);
     }
     return new Map([...found].flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
   }

@@ -1,3 +1,4 @@
+import { cookieValues, editCookies } from '../../http/index.ts';
 import type { Exchange } from '../policy.ts';
 import type { Location, TokenLocation } from './schema.ts';
 import { textReader } from './textExpression.ts';
@@ -75,24 +76,14 @@ function headerReader(name: string, prefix: string): CredentialReader {
 }
 
 function cookieReader(name: string): CredentialReader {
-  const pairs = (exchange: Exchange): string[] =>
-    (exchange.request.header('cookie') ?? '')
-      // Several Cookie lines arrive joined by a comma; a cookie's value holds none (RFC 6265 §4.1.1).
-      .split(/[;,]/)
-      .map((pair) => pair.trim())
-      .filter((pair) => pair !== '');
-  const isOurs = (pair: string): boolean => pair.startsWith(`${name}=`);
   return {
     read(exchange) {
-      const [first, ...others] = pairs(exchange).filter(isOurs);
-      if (first === undefined) return undefined;
+      const [first, ...others] = cookieValues(exchange.request.header('cookie'), name);
       // Two of them: one may have been planted by another site of the domain, so neither counts.
-      return others.length > 0 ? '' : first.slice(name.length + 1);
+      return others.length > 0 ? '' : first;
     },
     strip(exchange) {
-      const kept = pairs(exchange).filter((pair) => !isOurs(pair));
-      if (kept.length === 0) exchange.requestHeaders.remove('cookie');
-      else exchange.requestHeaders.set('cookie', kept.join('; '));
+      editCookies(exchange.request, exchange.requestHeaders, (known) => known === name);
     },
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { policySchemas } from '../../policies/index.ts';
-import { TestPlane } from '../dataPlane.testing.ts';
+import { TestPlane, type RouteInShort } from '../dataPlane.testing.ts';
 import { ok, RawBackend } from '../wire.testing.ts';
 
 export interface Stage {
@@ -11,7 +11,11 @@ export interface Stage {
 }
 
 /** A gateway with one route, whose backend remembers the fields of its requests. */
-export async function stage(t: TestContext, backendAuth: object): Promise<Stage> {
+export async function stage(
+  t: TestContext,
+  backendAuth: object,
+  others: NonNullable<RouteInShort['policies']> = {},
+): Promise<Stage> {
   let got: Headers | undefined;
   const backend = await RawBackend.start({
     onRequest: (request, connection) => {
@@ -22,7 +26,7 @@ export async function stage(t: TestContext, backendAuth: object): Promise<Stage>
   });
   const settings = policySchemas.backendAuth.parse(backendAuth);
   const plane = await TestPlane.start({
-    routes: [{ to: backend.port, policies: { backendAuth: settings } }],
+    routes: [{ to: backend.port, policies: { ...others, backendAuth: settings } }],
   });
   t.after(() => {
     plane.close();

@@ -11,6 +11,7 @@ import {
   thumbprintOf,
   type IssuerOptions,
 } from '../../policies/backendAuth/authorizationServer.testing.ts';
+import { policySchemas } from '../../policies/index.ts';
 import { authority } from '../certificates.testing.ts';
 import { stage, tokenOf } from './credentialStage.testing.ts';
 
@@ -132,6 +133,32 @@ test('an actor is named in the token, and may_act decides where it is enforced',
     assert.equal(refused.got, undefined);
   }
   assert.equal((await ask(bearer(allowed))).status, 403);
+});
+
+test('no cookie that authentication or an exchange has read reaches the backend', async (t) => {
+  const server = await issuer(t);
+  const fromCookie = (name: string): object => ({ source: { cookie: { name } } });
+  const { ask } = await stage(
+    t,
+    {
+      oauthTokenExchange: {
+        host: `127.0.0.1:${String(server.port)}`,
+        subjectToken: fromCookie('subject'),
+        actorToken: fromCookie('actor'),
+      },
+    },
+    {
+      apiKey: policySchemas.apiKey.parse({
+        keys: [{ key: 'key-of-the-gateway' }],
+        location: { cookie: { name: 'key' } },
+      }),
+    },
+  );
+  const [subject, actor] = [await server.issue({ sub: 'alice' }), await server.issue({ sub: 'agent' })];
+  const sent = ['key=key-of-the-gateway', `subject=${subject}`, `actor=${actor}`, 'prefs={"a":1,"b":2}'];
+  const { status, got } = await ask({ cookie: sent.join('; ') });
+  assert.equal(status, 200);
+  assert.equal(got?.get('cookie'), 'prefs={"a":1,"b":2}');
 });
 
 test('jwtBearer presents the user token as an assertion', async (t) => {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { HeaderEdits } from '../../http/index.ts';
+import { cookieValues, type HeaderEdits } from '../../http/index.ts';
 import type { PersistencePlan } from '../../policies/index.ts';
 import type { Destination, Endpoint } from '../../upstream/index.ts';
 import type { RouteStats } from '../stats/stats.ts';
@@ -148,13 +148,7 @@ export class Persistence {
       return value === undefined ? [] : [value];
     }
     const cookies = x.header('cookie');
-    if (cookies === undefined || !cookies.includes(name)) return [];
-    return cookies
-      .split(/[;,]/)
-      .map((pair) => pair.trim())
-      .filter((pair) => pair.startsWith(`${name}=`))
-      .slice(0, MOST)
-      .map((pair) => pair.slice(name.length + 1));
+    return cookies?.includes(name) === true ? cookieValues(cookies, name).slice(0, MOST) : [];
   }
 }
 

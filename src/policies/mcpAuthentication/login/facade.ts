@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { algorithmNames, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { GatewayError } from '../../../errors.ts';
-import type { Reply } from '../../../http/index.ts';
+import { cookieValues, type Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
 import { LoginClients, type AskingClient, type ClientSources } from './clients.ts';
@@ -414,11 +414,7 @@ const cookieOf = (browser: string, place: LoginPlace): string =>
 
 /** The value of the login cookie; undefined where there are several: another site may have planted one. */
 function browserOf(exchange: Exchange, place: LoginPlace): string | undefined {
-  const begin = `${cookieName(place)}=`;
-  const cookies = (exchange.request.header('cookie') ?? '').split(/[;,]/).map((pair) => pair.trim());
-  const [value, ...others] = cookies
-    .filter((pair) => pair.startsWith(begin))
-    .map((pair) => pair.slice(begin.length));
+  const [value, ...others] = cookieValues(exchange.request.header('cookie'), cookieName(place));
   return others.length === 0 && value !== undefined && /^[\w-]{24}$/.test(value) ? value : undefined;
 }
 
