@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { Exchange } from '../policy.ts';
 import { credentialReader } from '../token/credential.ts';
+import { bearer } from '../token/schema.ts';
 import { textReader } from '../token/textExpression.ts';
 import type { TokenSource } from './oauthSchema.ts';
 
@@ -28,11 +29,17 @@ export function tokenReader(source: TokenSource, what: string): TokenReader {
     };
   }
   const reader = credentialReader(source);
-  const usual = source.kind === 'header' && source.name === 'authorization';
+  const usual = source.kind === 'header' && source.name === bearer.name;
+  const tokenOf = (exchange: Exchange): string | undefined => {
+    if (!usual) return reader.read(exchange);
+    // The verified token may have come from another place than the usual one.
+    if (exchange.token !== undefined) return exchange.token;
+    // Authentication takes each token or key out of the request, even if it refuses the token and admits the request.
+    return exchange.requestHeaders.dropsName(bearer.name) ? undefined : reader.read(exchange);
+  };
   return {
     read(exchange) {
-      // The verified token may have come from another place than the usual one.
-      const token = (usual ? exchange.token : undefined) ?? reader.read(exchange);
+      const token = tokenOf(exchange);
       if (token === undefined || token === '') throw missing();
       return token;
     },

@@ -11,6 +11,7 @@ import {
   thumbprintOf,
   type IssuerOptions,
 } from '../../policies/backendAuth/authorizationServer.testing.ts';
+import { issuerName, makeKey } from '../../auth/token.testing.ts';
 import { policySchemas } from '../../policies/index.ts';
 import { authority } from '../certificates.testing.ts';
 import { stage, tokenOf } from './credentialStage.testing.ts';
@@ -133,6 +134,29 @@ test('an actor is named in the token, and may_act decides where it is enforced',
     assert.equal(refused.got, undefined);
   }
   assert.equal((await ask(bearer(allowed))).status, 403);
+});
+
+test('neither a token that authentication refused nor a key of the gateway is exchanged', async (t) => {
+  const server = await issuer(t);
+  const host = `127.0.0.1:${String(server.port)}`;
+  const key = makeKey('P-256');
+  const jwtAuth = policySchemas.jwtAuth.parse({
+    mode: 'permissive',
+    issuer: issuerName,
+    audiences: ['me'],
+    jwks: JSON.stringify({ keys: [key.jwk] }),
+  });
+  const apiKey = policySchemas.apiKey.parse({ keys: [{ key: 'key-of-the-gateway' }] });
+  const refused = await server.issue({ sub: 'alice' });
+  for (const [policies, credential] of [
+    [{ jwtAuth }, refused],
+    [{ apiKey }, 'key-of-the-gateway'],
+  ] as const) {
+    const { ask } = await stage(t, { oauthTokenExchange: { host } }, policies);
+    const { status, got } = await ask(bearer(credential));
+    assert.deepEqual([status, got], [403, undefined]);
+  }
+  assert.equal(server.requests.length, 0);
 });
 
 test('no cookie that authentication or an exchange has read reaches the backend', async (t) => {

@@ -22,12 +22,16 @@ interface Given {
   readonly around?: readonly PolicyUse[];
   readonly request?: FakeRequest;
   readonly token?: string;
+  /** Headers that policies have taken out of the request. */
+  readonly removed?: readonly string[];
 }
+
+const unreachable = { use: () => ({ ask: () => Promise.reject(new Error('no host is asked')) }) };
 
 /** Sends a client request through the policies of a session that reaches a server. */
 function reached(
   t: TestContext,
-  { target = {}, around = [], request = {}, token }: Given,
+  { target = {}, around = [], request = {}, token, removed = [] }: Given,
 ): Reach & { readonly reachesAlike: boolean } {
   const endpoints = new Endpoints({ log: memoryLog().log });
   t.after(() => endpoints.close());
@@ -42,10 +46,13 @@ function reached(
     dnsRebindingProtection: false,
   };
   const reachFor = compileReach(backend, around, defaults, { endpoints, uses: { destinations } }, (uses) =>
-    uses.map(({ name, settings }) => policyTable.get(name)!.prepare(settings, toolsWith([]))),
+    uses.map(({ name, settings }) =>
+      policyTable.get(name)!.prepare(settings, { ...toolsWith([]), hosts: unreachable }),
+    ),
   );
   const exchange = new FakeExchange(request);
   exchange.token = token;
+  for (const name of removed) exchange.requestHeaders.remove(name);
   const now = (reaches: ReturnType<typeof reachFor>) => {
     assert.ok(!(reaches instanceof Promise));
     return reaches;
@@ -96,6 +103,14 @@ test('the token that was verified goes on where a policy says so, and no other',
     reached(t, { request: client, target, ...(token === undefined ? {} : { token }) }).headers;
   assert.deepEqual(sent('verified'), [['authorization', 'Bearer verified']]);
   assert.deepEqual(sent(), []);
+});
+
+test('a token that authentication took out of the request and did not verify is not exchanged', (t) => {
+  const exchange = use('backendAuth', { oauthTokenExchange: { host: '127.0.0.1:9' } });
+  assert.throws(
+    () => reached(t, { request: client, target: { policies: [exchange] }, removed: ['authorization'] }),
+    /the backend does not accept the caller/,
+  );
 });
 
 test('policies of the route hold for servers that have none of the same name', (t) => {

@@ -186,6 +186,8 @@ export class TargetRequest implements Exchange {
     this.token = exchange.token;
     this.user = exchange.user;
     this.apiKey = exchange.apiKey;
+    // Policies of the target read no token that authentication has taken out of the request.
+    if (exchange.requestHeaders.dropsName('authorization')) this.requestHeaders.remove('authorization');
     // There are no client cookies to which a cookie could be added.
     this.requestHeaders.remove('cookie');
   }
