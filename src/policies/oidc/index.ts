@@ -173,10 +173,16 @@ class BrowserLogin {
   ): Promise<Reply | undefined> {
     const isGood = (): boolean => this.tools.now() < session.until;
     if (isGood() && !(await this.hasTurn(refreshToken))) return admit(exchange, session);
-    const renewal = await this.renewals.once(`${this.id} ${refreshToken}`, this.tools.now(), () =>
+    const renewal = await this.renewals.once(this.keyOf(refreshToken), this.tools.now(), () =>
       this.renew(session, refreshToken),
     );
-    if (renewal.kind === 'renewed') {
+    // A cookie would log the browser in again, whose user has logged out in the meantime.
+    const isOver = [refreshToken, renewal.kind === 'renewed' ? renewal.session.refreshToken : undefined].some(
+      (token) => token !== undefined && this.renewals.hasEnded(this.keyOf(token), this.tools.now()),
+    );
+    if (renewal.kind === 'renewed' && !isOver) {
+      // Caches store responses with cookies, too, if the backend calls a response public.
+      exchange.responseHeaders.set('cache-control', 'private, no-store');
       const cookies = this.sessions.write(renewal.session, present) ?? [];
       for (const cookie of cookies) exchange.responseHeaders.add(...cookie);
       exchange.request.annotate('login', 'renewed');
@@ -184,7 +190,8 @@ class BrowserLogin {
     }
     if (isGood()) return admit(exchange, session);
     if (renewal.kind === 'failed') throw renewal.error;
-    exchange.request.annotate('login', `not renewed: ${renewal.why}`);
+    const why = renewal.kind === 'refused' ? renewal.why : 'the user has logged out';
+    exchange.request.annotate('login', `not renewed: ${why}`);
     return await this.begin(exchange, present);
   }
 
@@ -229,7 +236,7 @@ class BrowserLogin {
     const session = this.sessions.read(present);
     const cookies = this.jar.clearChunks(present);
     // The user need not wait for it.
-    if (session?.refreshToken !== undefined) void this.provider.revoke(session.refreshToken);
+    if (session?.refreshToken !== undefined) void this.revoke(session.refreshToken);
     request.annotate('login', 'ended');
     const location = await this.provider.endSessionUrl(session?.idToken).catch((error: unknown) => {
       const problem = error instanceof GatewayError ? error.detail : messageOf(error);
@@ -237,6 +244,20 @@ class BrowserLogin {
       return undefined;
     });
     return location === undefined ? loggedOutPage(cookies) : redirect(location, cookies);
+  }
+
+  /** Revokes a refresh token, and the one that a renewal in progress gets for it. */
+  private async revoke(refreshToken: string): Promise<void> {
+    const renewal = this.renewals.end(this.keyOf(refreshToken), this.tools.now());
+    await this.provider.revoke(refreshToken);
+    const renewed = await renewal;
+    if (renewed?.kind !== 'renewed') return;
+    const next = renewed.session.refreshToken;
+    if (next !== undefined && next !== refreshToken) await this.provider.revoke(next);
+  }
+
+  private keyOf(refreshToken: string): string {
+    return `${this.id} ${refreshToken}`;
   }
 
   /** A request that is explained, of a user with these claims. */

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test, type TestContext } from 'node:test';
 import { TextSeal } from '../../auth/index.ts';
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
+import { until } from '../../until.testing.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import { prepared, realTools, toolsWith } from '../tools.testing.ts';
 import { CookieJar } from './cookies.ts';
@@ -150,4 +156,88 @@ test('a request that is explained asks no provider', async () => {
   assert.equal(ada.exchange.identity?.subject, 'ada');
   assert.throws(explained('/', { sub: 'ada', aud: 'other' }).reply, GatewayError);
   steps.close?.();
+});
+
+/** A provider that renews each login with a new refresh token, as soon as the test lets it. */
+async function renewingProvider(t: TestContext) {
+  const revoked: (string | null)[] = [];
+  const [asked, mayAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const server = createServer((request, response) => {
+    void text(request).then(async (body) => {
+      const form = new URLSearchParams(body);
+      if (request.url === '/revoke') revoked.push(form.get('token'));
+      else {
+        asked.resolve();
+        await mayAnswer.promise;
+      }
+      const granted = { access_token: 'a', token_type: 'Bearer', expires_in: 300, refresh_token: 'next' };
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(granted));
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
+  const issuer = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+  const at = (path: string): string => `${issuer}${path}`;
+  const metadata = {
+    issuer,
+    authorization_endpoint: at('/authorize'),
+    token_endpoint: at('/token'),
+    revocation_endpoint: at('/revoke'),
+    jwks_uri: at('/keys'),
+  };
+  const settings = { ...written, issuer, discovery: JSON.stringify(metadata) };
+  return { settings, revoked, asked: asked.promise, answer: () => mayAnswer.resolve() };
+}
+
+/** The policy, and requests of a browser whose login is good and has to be renewed. */
+function browserToRenew({ issuer, clientId, redirectURI, ...others }: typeof written) {
+  const sealingKey = 'a key';
+  const tools = realTools();
+  const steps = prepared(oidc, { issuer, clientId, redirectURI, ...others }, { ...tools, sealingKey });
+  const place = JSON.stringify(['oidc', issuer, clientId, redirectURI]);
+  const id = createHash('sha256').update(place).digest('base64url').replaceAll(/[_-]/g, '').slice(0, 8);
+  const sessions = new Sessions(new TextSeal(sealingKey, place), new CookieJar(id, true), issuer);
+  const due = { ...session(10), refreshToken: 'first', renewAt: 0, until: Number.MAX_SAFE_INTEGER };
+  const cookie = (sessions.write(due, new Map()) ?? []).map(([, line]) => line.split(';')[0]).join('; ');
+  const ask = (target: string) => {
+    const headers: HeaderLine[] = [
+      ['cookie', cookie],
+      ['sec-fetch-site', 'same-origin'],
+    ];
+    const exchange = new FakeExchange({ target, host: 'app.test', scheme: 'https', headers });
+    return { exchange, reply: Promise.resolve(steps.onRequest?.(exchange)) };
+  };
+  return { ask, close: () => steps.close?.() };
+}
+
+test('a response with a renewed login is for no cache, whatever the backend says', async (t) => {
+  const { settings, answer } = await renewingProvider(t);
+  const { ask, close } = browserToRenew(settings);
+  answer();
+  const { exchange, reply } = ask('/');
+  assert.equal(await reply, undefined);
+  const lines = exchange.responseHeaders.apply([['Cache-Control', 'public, max-age=3600']]);
+  assert.deepEqual(
+    lines.map(([name, value]) => [name, value.split('=')[0]?.replace(/-\w{8}-0$/, '')]),
+    [
+      ['cache-control', 'private, no-store'],
+      ['set-cookie', '__Host-portcullis-oidc'],
+    ],
+  );
+  close();
+});
+
+test('a renewal in progress does not undo a logout, and its refresh token is revoked', async (t) => {
+  const { settings, revoked, asked, answer } = await renewingProvider(t);
+  const { ask, close } = browserToRenew(settings);
+  const renewing = ask('/');
+  await asked;
+  assert.partialDeepStrictEqual(await ask('/oauth/logout').reply, { status: 200 });
+  answer();
+  assert.equal(await renewing.reply, undefined);
+  assert.deepEqual(renewing.exchange.responseHeaders.lines, []);
+  await until('the revocations', () => revoked.length === 2);
+  assert.deepEqual(revoked, ['first', 'next']);
+  close();
 });

@@ -21,13 +21,15 @@ export class Renewals {
   static readonly of = oncePerProcess(() => new Renewals());
 
   private readonly kept = new Map<string, { readonly renewal: Promise<Renewal>; until: number }>();
+  /** Logins that users have ended, and until when requests with these logins may still be in progress. */
+  private readonly ended = new Map<string, number>();
 
   /** @param renew never rejects */
   once(refreshToken: string, now: number, renew: () => Promise<Renewal>): Promise<Renewal> {
-    const key = createHash('sha256').update(refreshToken).digest('base64url');
+    const key = digest(refreshToken);
     const known = this.kept.get(key);
     if (known !== undefined && known.until > now) return known.renewal;
-    this.forget(now);
+    forget(this.kept, now, ({ until }) => until);
     const renewal = renew();
     this.kept.set(key, { renewal, until: now + keptMs });
     // A provider that was down is asked again by the next request.
@@ -35,10 +37,28 @@ export class Renewals {
     return renewal;
   }
 
-  private forget(now: number): void {
-    for (const [key, { until }] of this.kept) {
-      if (until > now && this.kept.size < mostKept) break;
-      this.kept.delete(key);
-    }
+  /**
+   * Notes that the user has ended the login, so that no renewal continues it.
+   * @returns the renewal that is in progress, or was made a moment ago
+   */
+  end(refreshToken: string, now: number): Promise<Renewal> | undefined {
+    const key = digest(refreshToken);
+    forget(this.ended, now, (until) => until);
+    this.ended.set(key, now + keptMs);
+    return this.kept.get(key)?.renewal;
+  }
+
+  hasEnded(refreshToken: string, now: number): boolean {
+    return (this.ended.get(digest(refreshToken)) ?? 0) > now;
+  }
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
+
+/** Makes room: the oldest entries stand first. */
+function forget<Kept>(entries: Map<string, Kept>, now: number, untilOf: (kept: Kept) => number): void {
+  for (const [key, kept] of entries) {
+    if (untilOf(kept) > now && entries.size < mostKept) break;
+    entries.delete(key);
   }
 }
