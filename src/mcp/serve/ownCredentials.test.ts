@@ -94,7 +94,7 @@ async function start(t: TestContext, target: RemoteServer | StdioTarget): Promis
     },
     pending: () =>
       harness.runtime.view().sessions.reduce((sum, { targets: all }) => sum + all[0]!.pending, 0),
-    hold: (next) => (gate = next),
+    hold: (next) => void (gate = next),
     checked: () => checked,
     arrived: () => arrived,
   };

@@ -49,10 +49,10 @@ test('a way to the servers that is the same for all callers is asked for once, u
   assert.deepEqual(await ping(), { way: 'second', asked: 0 });
 });
 
-test('a way that depends on the caller is asked for with each request', async (t) => {
+test('a way that depends on the caller is asked for with each request, for the session and for the call', async (t) => {
   const { ping, use } = await begin(t, false);
   await ping();
-  assert.deepEqual(await ping(), { way: 'first', asked: 1 });
+  assert.deepEqual(await ping(), { way: 'first', asked: 2 });
   use('second');
-  assert.deepEqual(await ping(), { way: 'second', asked: 1 });
+  assert.deepEqual(await ping(), { way: 'second', asked: 2 });
 });
