@@ -32,7 +32,7 @@ const unreachable = { use: () => ({ ask: () => Promise.reject(new Error('no host
 function reached(
   t: TestContext,
   { target = {}, around = [], request = {}, token, removed = [] }: Given,
-): Reach & { readonly reachesAlike: boolean } {
+): Reach & { readonly reachesAlike: boolean; readonly tokenForTargets: string | undefined } {
   const endpoints = new Endpoints({ log: memoryLog().log });
   t.after(() => endpoints.close());
   const destinations = new Set<Destination>();
@@ -57,12 +57,13 @@ function reached(
     assert.ok(!(reaches instanceof Promise));
     return reaches;
   };
-  const { reach, reachesAlike = false } = now(reachFor(exchange));
+  const { reach, reachesAlike = false, tokenForTargets } = now(reachFor(exchange));
   const found = reach?.('far');
   assert.ok(found !== undefined && destinations.has(found.destination));
+  assert.equal(reach?.('far'), found, 'the policies run once for each request');
   // Sessions compare the functions.
   assert.equal(now(reachFor(new FakeExchange(request))).reach === reach, reachesAlike);
-  return { ...found, reachesAlike };
+  return { ...found, reachesAlike, tokenForTargets };
 }
 
 const client: FakeRequest = {
@@ -111,6 +112,14 @@ test('a token that authentication took out of the request and did not verify is 
     () => reached(t, { request: client, target: { policies: [exchange] }, removed: ['authorization'] }),
     /the backend does not accept the caller/,
   );
+});
+
+test('the token of the caller tells sessions apart only where a server gets it', (t) => {
+  const tokenFor = (settings: object): string | undefined =>
+    reached(t, { token: 'verified', target: { policies: [use('backendAuth', settings)] } }).tokenForTargets;
+  assert.equal(tokenFor({ passthrough: {} }), 'verified');
+  assert.equal(tokenFor({ key: 'of the gateway' }), undefined);
+  assert.equal(reached(t, { token: 'verified' }).tokenForTargets, undefined);
 });
 
 test('policies of the route hold for servers that have none of the same name', (t) => {
