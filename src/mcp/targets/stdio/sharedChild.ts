@@ -21,6 +21,8 @@ export interface ChildUser {
   down(): void;
   /** The child has begun again. */
   up(): void;
+  /** Another child takes the place of this one. */
+  replaced(): void;
   /** Its session has had neither stream nor call for the grace. */
   readonly idle: boolean;
 }
@@ -144,6 +146,13 @@ export class SharedChild implements TargetListener, Tenant {
   /** The child is not the one of the configuration any more: it ends with its last user. */
   retire(): void {
     this.isRetired = true;
+    if (this.users.size === 0) this.end();
+  }
+
+  /** Another child takes its place: it ends with the calls in progress. */
+  replace(): void {
+    this.isRetired = true;
+    for (const user of [...this.users.keys()]) user.replaced();
     if (this.users.size === 0) this.end();
   }
 

@@ -53,6 +53,8 @@ export class SharedChildren {
   private readonly entries = new Map<string, Entry>();
   /** The newest child for all callers of a target: sessions of one request ask for it again and again. */
   private readonly newest = new WeakMap<StdioTarget, NewestChild>();
+  /** The target with which the last session of any user began, by its backend and its name. */
+  private readonly current = new Map<string, { readonly backendKey: string; readonly target: StdioTarget }>();
 
   constructor(options: SharedChildrenOptions) {
     this.options = options;
@@ -76,11 +78,15 @@ export class SharedChildren {
     // It knows whether a login helps a caller without an identity.
     const values = use.environment();
     if (principal === undefined) throw new GatewayError('mcp_user_denied');
+    const key = JSON.stringify([session.backendKey, target.name]);
+    this.current.set(key, { backendKey: session.backendKey, target });
+    // After a reload, older sessions of the user go on with the child of the newer ones.
+    const targetNow = (): StdioTarget => this.current.get(key)?.target ?? target;
     return new UserConnection({
       name: target.name,
       session,
       environment: values,
-      childFor: (environment) => this.childOf(target, use, { holder, principal, environment }),
+      childFor: (environment) => this.childOf(targetNow(), use, { holder, principal, environment }),
       onReplaced: () => this.options.onReplaced(target.name),
       resume: target.resume !== false,
     });
@@ -107,7 +113,7 @@ export class SharedChildren {
     const found = this.entries.get(place);
     if (found?.settings === settings && !found.child.isEnding) return found.child;
     this.entries.delete(place);
-    found?.child.retire();
+    found?.child.replace();
     const child = this.newChild(target, place, owner);
     this.entries.set(place, { backendKey, settings, child });
     return child;
@@ -136,6 +142,7 @@ export class SharedChildren {
 
   /** After a reload: ends the children of backends whose key is not in the set, when nobody uses them any more. */
   retire(liveKeys: ReadonlySet<string>): void {
+    for (const [key, { backendKey }] of this.current) if (!liveKeys.has(backendKey)) this.current.delete(key);
     for (const [place, { backendKey, child }] of [...this.entries]) {
       if (liveKeys.has(backendKey)) continue;
       this.entries.delete(place);

@@ -21,6 +21,7 @@ export interface SharedUser {
   onMessage(message: Envelope, origin?: 'aside'): void;
   onDown(): void;
   onUp?(): void;
+  onReplaced?(): void;
 }
 
 /** The use of a child by a session, while other sessions use it, too. */
@@ -125,6 +126,10 @@ export class SharedConnection implements TargetConnection, ChildUser {
 
   up(): void {
     this.user.onUp?.();
+  }
+
+  replaced(): void {
+    this.user.onReplaced?.();
   }
 
   retry(): void {

@@ -24,3 +24,56 @@ test('a value of the caller that a cut line of stderr begins with is not in the 
   );
   assert.deepEqual(line.fields?.['line'], `${'x'.repeat(400)}[TOKEN]… (5597 bytes)`);
 });
+
+test('after a reload, all sessions of a user go on with the child of the newest session', async (t) => {
+  const harness = await startHarness({ caller: () => ({ principal: 'ada' }) });
+  t.after(() => harness.close());
+  const open = async (args: readonly string[]): Promise<RawClient> => {
+    harness.use(mcpBackend({ key: 'reloaded', targets: [{ ...own, args: [...own.args, ...args] }] }));
+    const client = new RawClient(harness.url);
+    await client.initialize();
+    return client;
+  };
+  const older = await open([]);
+  const idle = await open([]);
+  const former = await older.call('pid');
+  assert.equal(await idle.call('pid'), former);
+  const newer = await open(['normal', 'changed']);
+  const pid = await newer.call('pid');
+  assert.notEqual(pid, former);
+  await until('the former child has ended', () => harness.runtime.view().children === 1);
+  const pids = [
+    await older.call('pid'),
+    await newer.call('pid'),
+    await older.call('pid'),
+    await idle.call('pid'),
+  ];
+  assert.deepEqual(pids, [pid, pid, pid, pid]);
+  assert.equal(harness.runtime.view().children, 1);
+});
+
+test('a call in progress ends with the child that was replaced by a reload', async (t) => {
+  const harness = await startHarness({ caller: () => ({ principal: 'ada' }) });
+  t.after(() => harness.close());
+  const open = async (target = own): Promise<RawClient> => {
+    harness.use(mcpBackend({ key: 'reloaded', targets: [target] }));
+    const client = new RawClient(harness.url);
+    await client.initialize();
+    return client;
+  };
+  const older = await open();
+  const beside = await open();
+  const former = Number(await older.call('pid'));
+  const held = older.call('hold');
+  await until('the call is in flight', () =>
+    harness.runtime.view().sessions.some(({ targets }) => targets[0]?.pending === 1),
+  );
+  const newer = await open({ ...own, env: { CHANGED: 'yes' } });
+  assert.equal(await beside.call('environment', { name: 'CHANGED' }), 'yes');
+  assert.equal(await older.call('pid'), await newer.call('pid'));
+  assert.equal(harness.runtime.view().children, 2);
+  process.kill(former, 'SIGKILL');
+  await assert.rejects(held);
+  harness.runtime.tick();
+  await until('the former child has ended', () => harness.runtime.view().children === 1);
+});

@@ -57,6 +57,8 @@ export class UserConnection implements TargetConnection {
       onMessage: (message, origin) => session.onMessage(this, message, origin),
       onDown: () => session.onDown(this),
       onUp: () => session.onUp?.(this),
+      // The session joins the next child with its next message.
+      onReplaced: () => this.leaveChild(),
     }));
   }
 
