@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { guardedFetch, TextSeal } from '../../../auth/index.ts';
+import { guardedFetch, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { jsonAnswer, startLoopback } from '../../../auth/loopback.testing.ts';
+import { GatewayError } from '../../../errors.ts';
 import { FakeExchange } from '../../exchange.testing.ts';
 import { toolsWith } from '../../tools.testing.ts';
 import { LoginFacade } from './facade.ts';
@@ -77,4 +78,63 @@ test('what a client carries is worth nothing at another provider, another client
   assert.equal(await errorOf({ issuer: 'https://evil.test' }, 'shop'), 'invalid_client');
   assert.equal(await errorOf({ clientId: 'other' }, 'shop'), 'invalid_client');
   assert.equal(await errorOf({}, 'stranger'), 'invalid_client');
+});
+
+/** A facade whose provider gives no metadata, and what another replica has sealed for a client of it. */
+function facadeAlone(metadata: IssuerMetadata) {
+  const shared = {
+    issuer: 'https://login.test',
+    clientId: 'gateway',
+    clientSecret: undefined,
+    audience: undefined,
+    scopes: [],
+  };
+  const tools = { ...toolsWith([]), sealingKey };
+  const facade = new LoginFacade(shared, { registers: true, documents: undefined }, metadata, tools);
+  const seal = new TextSeal(
+    sealingKey,
+    JSON.stringify(['login', tools.place, shared.issuer, 'gateway', null]),
+  );
+  return { facade, seal };
+}
+const noMetadata: IssuerMetadata = { get: () => Promise.resolve(undefined), close: () => undefined };
+
+test('pages can read that the provider is down, or that a registration is too large', async () => {
+  const { facade, seal } = facadeAlone(noMetadata);
+  const client = seal.seal('client', { name: 'Editor', redirectUris: ['http://127.0.0.1/'] });
+  const bound = createHash('sha256').update(client).digest('base64url');
+  const refresh_token = seal.seal('refresh', { client: bound, token: 'of the provider' });
+  const form = new URLSearchParams({ grant_type: 'refresh_token', client_id: client, refresh_token });
+  const refresh = new FakeExchange({ method: 'POST', body: form.toString() });
+  const registration = new FakeExchange({ method: 'POST' });
+  registration.request.readBody = () => Promise.reject(new GatewayError('body_too_large'));
+  for (const [exchange, endpoint, status, error] of [
+    [refresh, 'mcp-login-token', 503, 'temporarily_unavailable'],
+    [registration, 'mcp-login-register', 413, 'invalid_request'],
+  ] as const) {
+    const reply = await facade.answer(exchange, endpoint, place);
+    const headers = new Map(reply?.headers);
+    assert.equal(reply?.status, status);
+    assert.equal(headers.get('access-control-allow-origin'), '*');
+    assert.equal((JSON.parse(String(reply.body)) as { error: string }).error, error);
+    assert.equal(headers.get('retry-after'), status === 503 ? '5' : undefined);
+  }
+  facade.close();
+});
+
+test('the query of a redirect URI comes back as the client has registered it', async () => {
+  const { facade, seal } = facadeAlone(noMetadata);
+  for (const [redirectUri, begin] of [
+    ['http://127.0.0.1/cb?x=a%20b&flag', 'http://127.0.0.1/cb?x=a%20b&flag&'],
+    ['http://127.0.0.1/cb', 'http://127.0.0.1/cb?'],
+    ['app:cb?', 'app:cb?'],
+  ] as const) {
+    const client_id = seal.seal('client', { name: 'Editor', redirectUris: [redirectUri] });
+    const query = new URLSearchParams({ client_id, redirect_uri: redirectUri, state: 's t' });
+    const exchange = new FakeExchange({ target: `/?${query.toString()}` });
+    const reply = await facade.answer(exchange, 'mcp-login-authorize', place);
+    const added = 'error=unsupported_response_type&state=s+t&iss=http%3A%2F%2Fgateway.test%2Fmcp';
+    assert.equal(new Map(reply?.headers).get('location'), begin + added);
+  }
+  facade.close();
 });

@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { algorithmNames, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { GatewayError } from '../../../errors.ts';
+import { messageOf } from '../../../errorText.ts';
 import { cookieValues, type Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
@@ -135,9 +136,11 @@ export class LoginFacade {
     switch (name) {
       case endpoints.register:
         // Without an answer, the request would go to another route.
-        return this.clients.registers ? (posted(method) ?? this.register(exchange)) : { status: 404 };
+        return this.clients.registers
+          ? (posted(method) ?? inForm(exchange, this.register(exchange)))
+          : { status: 404 };
       case endpoints.token:
-        return posted(method) ?? this.token(exchange, place);
+        return posted(method) ?? inForm(exchange, this.token(exchange, place));
       case endpoints.authorize:
         if (method === 'GET') return this.authorize(exchange, place);
         return method === 'POST' ? this.decide(exchange, place) : notAllowed('GET, POST');
@@ -313,7 +316,7 @@ export class LoginFacade {
 
   private async ask(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
     const metadata = await this.metadata.get();
-    if (metadata === undefined) throw new GatewayError('issuer_metadata_unavailable', { retryAfter: 5 });
+    if (metadata === undefined) throw new GatewayError('issuer_metadata_unavailable');
     const { issuer, clientId, clientSecret } = this.shared;
     const { log } = this.tools;
     return await askProvider({
@@ -361,12 +364,39 @@ export class LoginFacade {
     { redirectUri, state }: { readonly redirectUri: string; readonly state?: string | undefined },
     result: Readonly<Record<string, string>>,
   ): Reply {
-    const url = new URL(redirectUri);
-    for (const [name, value] of Object.entries(result)) url.searchParams.set(name, value);
-    if (state !== undefined) url.searchParams.set('state', state);
-    url.searchParams.set('iss', this.issuerOf(place));
-    return redirect(url.href);
+    const parameters = new URLSearchParams(result);
+    if (state !== undefined) parameters.set('state', state);
+    parameters.set('iss', this.issuerOf(place));
+    return redirect(withQuery(redirectUri, parameters));
   }
+}
+
+/** Gives pages and clients the failures of the gateway as errors of OAuth, which they can read. */
+async function inForm({ request }: Exchange, answer: Promise<Reply>): Promise<Reply> {
+  try {
+    return await answer;
+  } catch (error) {
+    const refusal = error instanceof GatewayError ? refusals.get(error.code) : undefined;
+    if (refusal === undefined) throw error;
+    request.annotate('login', `failed: ${messageOf(error)}`);
+    return refusal;
+  }
+}
+
+const unavailable = oauthError('temporarily_unavailable', 'the identity provider does not answer', 503);
+const refusals: ReadonlyMap<string, Reply> = new Map([
+  ['body_too_large', oauthError('invalid_request', 'the body of the request is too large', 413)],
+  [
+    'issuer_metadata_unavailable',
+    { ...unavailable, headers: [...(unavailable.headers ?? []), ['retry-after', '5']] },
+  ],
+]);
+
+/** RFC 6749 §3.1.2: the query of a redirect URI stays as the client has written it. */
+function withQuery(redirectUri: string, parameters: URLSearchParams): string {
+  const { href } = new URL(redirectUri);
+  const separator = href.includes('?') ? (/[?&]$/.test(href) ? '' : '&') : '?';
+  return `${href}${separator}${parameters.toString()}`;
 }
 
 /** The client that a code or a refresh token was issued to. */
