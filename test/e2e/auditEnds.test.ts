@@ -56,7 +56,9 @@ describe('the line of an operation is there before the gateway ends', () => {
         'all have ended',
         () => ends('tools/call').length + ends('subscriptions/listen').length === sent.length,
       );
-      assert.deepEqual(new Set(ends('tools/call')), new Set(['cancelled']));
+      // The intent of a call may be in the file shortly before the call begins.
+      for (const end of ends('tools/call'))
+        assert.ok(end === 'cancelled' || end === 'unfinished', String(end));
     });
 
   test('when its client leaves while a guardrail checks it', async (t) => {
