@@ -2,6 +2,7 @@ import { GatewayError } from '../../../errors.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import { ownResult } from '../../json/ownMessage.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
+import { targetError } from '../../messages/rpcError.ts';
 import type { LargeAnswer, TargetConnection, TargetView, Waiter } from '../kind/target.ts';
 import type { ChildUser, SharedChild } from './sharedChild.ts';
 
@@ -137,16 +138,22 @@ export class SharedConnection implements TargetConnection, ChildUser {
   }
 
   close(): Promise<void> {
-    for (const [wireId] of [...this.calls()]) {
+    this.end('has been stopped');
+    return Promise.resolve();
+  }
+
+  /** The session leaves the child. @param why its calls fail */
+  end(why: string): void {
+    for (const [wireId, waiter] of [...this.calls()]) {
       const params = JSON.stringify({ requestId: wireId, reason: 'client left' });
       this.child.connection.send(
         `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`,
         'notifications/cancelled',
       );
       this.forget(wireId);
+      waiter.failed(targetError('mcp_target_failed', this.name, why));
     }
     this.child.exit(this);
-    return Promise.resolve();
   }
 
   view(): TargetView {

@@ -77,3 +77,23 @@ test('a call in progress ends with the child that was replaced by a reload', asy
   harness.runtime.tick();
   await until('the former child has ended', () => harness.runtime.view().children === 1);
 });
+
+for (const scope of ['user', 'shared'] as const)
+  test(`a call in progress ends with its session, although the child goes on (scope: ${scope})`, async (t) => {
+    const harness = await startHarness({
+      backend: mcpBackend({ targets: [{ ...own, scope }] }),
+      caller: () => ({ principal: 'ada' }),
+    });
+    t.after(() => harness.close());
+    const [ending, other] = [new RawClient(harness.url), new RawClient(harness.url)];
+    for (const client of [ending, other]) await client.initialize();
+    const pid = await other.call('pid');
+    const held = ending.post(ending.tool('hold'));
+    await until('the call is in flight', () =>
+      harness.runtime.view().sessions.some(({ targets }) => targets[0]?.pending === 1),
+    );
+    assert.equal(await ending.delete(), 204);
+    const { json } = await held;
+    assert.match(json.error?.message ?? '', /target "own" has been stopped/);
+    assert.equal(await other.call('pid'), pid);
+  });

@@ -112,12 +112,9 @@ export class UserConnection implements TargetConnection {
   /** Calls without an end of their own begin again with the next child. */
   private closeFormer(): void {
     for (const connection of this.former) {
-      const calls = [...connection.calls()];
-      if (calls.some(([, { standing }]) => standing !== true)) continue;
+      if ([...connection.calls()].some(([, { standing }]) => standing !== true)) continue;
       this.former.delete(connection);
-      void connection.close();
-      for (const [, waiter] of calls)
-        waiter.failed(targetError('mcp_target_failed', this.name, 'was replaced'));
+      connection.end('was replaced');
     }
   }
 
