@@ -51,7 +51,7 @@ binds:
   const call = (name: string) => request('tools/call', { name, arguments: {} });
   assert.deepEqual(await ask(none, call('echo')), [403, 'mcp write']);
   assert.deepEqual(await ask(await tokenOf('write'), call('echo')), [403, 'mcp write']);
-  assert.deepEqual(await ask(none, [request('ping'), call('echo')]), [403, 'mcp write']);
+  assert.deepEqual(await ask(none, [{ ...request('ping'), id: 8 }, call('echo')]), [403, 'mcp write']);
   assert.deepEqual(await ask(await tokenOf('mcp'), call('echo')), [403, 'mcp write']);
   const others = [
     call('pid'),
