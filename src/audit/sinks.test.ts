@@ -16,7 +16,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -107,6 +107,19 @@ const begin = (audit: Audit, name?: string, isLight = true): Call => {
 const record = (audit: Audit, times: number, name?: string): void => {
   for (let i = 0; i < times; i++) audit.record(call(name), { outcome: 'ok' });
 };
+
+/** A collector over HTTP, as a sink. */
+async function collectorThat(t: TestContext, answers: RequestListener): Promise<AuditSink> {
+  const collector = createServer(answers);
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  t.after(() => {
+    collector.closeAllConnections();
+    collector.close();
+  });
+  const { port } = collector.address() as AddressInfo;
+  return { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 };
+}
 
 const mayMount = (): boolean => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-mount-'));
@@ -211,15 +224,7 @@ describe('sinks that fail', () => {
 
   test('operations wait for their lines unless they hold much, or the sink fails', async (t) => {
     const stage = new Stage(t);
-    const collector = createServer((_request, response) => response.writeHead(503).end());
-    collector.listen(0, '127.0.0.1');
-    await once(collector, 'listening');
-    t.after(() => {
-      collector.closeAllConnections();
-      collector.close();
-    });
-    const { port } = collector.address() as AddressInfo;
-    const sink: AuditSink = { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 };
+    const sink = await collectorThat(t, (_request, response) => response.writeHead(503).end());
     const audit = stage.open({ sink });
     const [light, heavy, last] = [begin(audit, 'a'), begin(audit, 'b', false), begin(audit, 'c')];
     audit.end(light);
@@ -277,15 +282,7 @@ describe('sinks that fail', () => {
 
   test('a collector that stalls does not hold required calls for ever', async (t) => {
     const stage = new Stage(t);
-    const collector = createServer(() => undefined);
-    collector.listen(0, '127.0.0.1');
-    await once(collector, 'listening');
-    t.after(() => {
-      collector.closeAllConnections();
-      collector.close();
-    });
-    const { port } = collector.address() as AddressInfo;
-    const sink: AuditSink = { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 };
+    const sink = await collectorThat(t, () => undefined);
     const audit = stage.open({ sink, required: true }, 50);
     const open = begin(audit);
     await assert.rejects(async () => await audit.settled, { code: 'audit_unavailable' });

@@ -77,7 +77,7 @@ export class Head {
     return i + 1 < this.count ? (this.spans[(i + 1) * SPAN] as number) : this.length - 2;
   }
 
-  /** Value of a field by its lower-case name; several lines are joined (RFC 9110 §5.3, cookies RFC 9113 §8.2.3). */
+  /** Value of a field by its lower-case name; several lines are joined by `separatorOf`. */
   get(lowerName: string): string | undefined {
     const { hash, bit } = markOf(lowerName);
     if (bit !== 0 && (this.seen & bit) === 0) return undefined;
@@ -86,7 +86,7 @@ export class Head {
     for (let i = 0; i < count; i++) {
       if (hashes[i] !== hash || !this.isNamed(i, lowerName)) continue;
       if (found === undefined) found = this.value(i);
-      else found += (lowerName === 'cookie' ? '; ' : ', ') + this.value(i);
+      else found += separatorOf(lowerName) + this.value(i);
     }
     return found;
   }
@@ -118,6 +118,9 @@ export class Head {
     return lines;
   }
 }
+
+/** The text between the lines of a field in its value (RFC 9110 §5.3; of cookies RFC 9113 §8.2.3). */
+export const separatorOf = (lowerName: string): string => (lowerName === 'cookie' ? '; ' : ', ');
 
 /** Heads to reuse: a connection borrows one for the time of an exchange only. */
 export class HeadPool {

@@ -17,7 +17,7 @@ export type {
   TracedCall,
 } from './exchange.ts';
 export { KIND } from './fields.ts';
-export { Head, HeadPool } from './head.ts';
+export { Head, HeadPool, separatorOf } from './head.ts';
 export {
   CODE as HTTP2_CODE,
   ServerConnection,

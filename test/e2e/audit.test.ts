@@ -13,7 +13,7 @@ import { Collector } from '../../src/tracing/collector.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { checkShown } from '../../src/usedSecrets.testing.ts';
 import { AuditFolder, startAudited } from './audit.testing.ts';
-import { openSession, resultText } from './session.testing.ts';
+import { openSession, postHeaders, resultText } from './session.testing.ts';
 import { inline, node, rogue, startIdp } from './stage.testing.ts';
 
 const sinkOf = (folder: AuditFolder): object => ({ sink: { file: { path: folder.file } } });
@@ -270,11 +270,7 @@ describe('lines of the audit stream', () => {
       });
       const answer = await fetch(gateway.url, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          'mcp-session-id': session.id,
-        },
+        headers: postHeaders(session.id),
         body: JSON.stringify([call(1, 'echo'), call(2, 'nothing')]),
       });
       await answer.text();

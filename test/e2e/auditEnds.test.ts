@@ -11,7 +11,7 @@ import { frame, PREFACE, TYPE } from '../../src/http/frame.testing.ts';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { AuditFolder, startAudited } from './audit.testing.ts';
-import { openSession } from './session.testing.ts';
+import { openSession, postHeaders } from './session.testing.ts';
 import { node, rogue } from './stage.testing.ts';
 
 const sinkOf = (folder: AuditFolder): object => ({ sink: { file: { path: folder.file } } });
@@ -31,7 +31,7 @@ describe('the line of an operation is there before the gateway ends', () => {
       });
       const left = new AbortController();
       const client = new RawModernClient(new URL(gateway.url));
-      // One worker has the server, and the others send their requests on to it.
+      // The other workers relay their requests to the worker that has the server.
       const sent = Array.from({ length: 8 }, (_, i) =>
         i % 2 === 0
           ? client.fetch('tools/call', { name: 'echo' }, { connection: 'close' }, left.signal)
@@ -82,9 +82,7 @@ describe('the line of an operation is there before the gateway ends', () => {
     const left = new AbortController();
     const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'echo' } });
     const headers = {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-session-id': session.id,
+      ...postHeaders(session.id),
       'x-request-id': 'left',
     };
     const sent = fetch(gateway.url, { method: 'POST', headers, body, signal: left.signal });
@@ -192,11 +190,7 @@ test('calls of a batch have lines with targets of their own, and no two of them 
     const post = (...messages: object[]): Promise<Response> =>
       fetch(gateway.url, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          'mcp-session-id': session.id,
-        },
+        headers: postHeaders(session.id),
         body: JSON.stringify(messages),
       });
     const call = (id: number, name: string): object => ({
@@ -244,11 +238,7 @@ test('a call beyond a limit has the policy and the rule of the limit in its line
     for (const body of [[call(1), call(2)], call(3)]) {
       const response = await fetch(gateway.url, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          'mcp-session-id': session.id,
-        },
+        headers: postHeaders(session.id),
         body: JSON.stringify(body),
       });
       await response.text();

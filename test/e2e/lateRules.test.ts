@@ -9,7 +9,7 @@ import { Events, type Message } from '../../src/mcp/rawClient.testing.ts';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
-import { openSession } from './session.testing.ts';
+import { openSession, postHeaders } from './session.testing.ts';
 import { inline, node, rogue } from './stage.testing.ts';
 
 const deny = 'mcp.tool.name == "pid" && "x-evil" in request.headers';
@@ -147,9 +147,7 @@ describe('a rule about a field of the request', () => {
       fetch(gateway.url, {
         method: 'POST',
         headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          'mcp-session-id': session.id,
+          ...postHeaders(session.id),
           'x-request-id': id,
           ...evil,
         },

@@ -31,6 +31,13 @@ export const apart: typeof fetch = (url, init) => {
   return fetch(url, { ...init, headers });
 };
 
+/** The headers of a POST to a session that a test sends by itself. */
+export const postHeaders = (sessionId: string): Record<string, string> => ({
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-session-id': sessionId,
+});
+
 export interface SessionOptions {
   readonly fetch?: typeof fetch;
   /** The abilities of the client. */

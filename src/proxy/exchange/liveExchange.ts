@@ -511,7 +511,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     this.release();
   }
 
-  /** What is still to be judged is judged by the request as it was. */
+  /** Policies that judge later see the fields that the client sent. */
   private keepForRules(): void {
     if (this.isJudgedLater) this.keepLines();
   }

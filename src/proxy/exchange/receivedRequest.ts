@@ -4,6 +4,7 @@ import {
   forwardedHost,
   forwardedScheme,
   lastHop,
+  separatorOf,
   type ClientCertificate,
   type ForwardedClient,
   type Head,
@@ -195,7 +196,7 @@ export abstract class ReceivedRequest {
 
   private keptHeader(key: string): string | undefined {
     const values = this.keptLines?.flatMap(([name, value]) => (name === key ? [value] : [])) ?? [];
-    return values.length === 0 ? undefined : values.join(', ');
+    return values.length === 0 ? undefined : values.join(separatorOf(key));
   }
 
   /** @param prefix in lower case; given: lines of other names may be left out */

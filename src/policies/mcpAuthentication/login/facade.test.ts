@@ -10,6 +10,13 @@ import { LoginFacade } from './facade.ts';
 
 const place = { origin: 'http://gateway.test', path: '/mcp' };
 const sealingKey = 'a key that replicas share';
+const shared = {
+  issuer: 'https://login.test',
+  clientId: 'gateway',
+  clientSecret: undefined,
+  audience: undefined,
+  scopes: [],
+};
 
 for (const guarded of [true, false])
   test(`${guarded ? 'a GatewayPolicy' : 'a file'} ${guarded ? 'cannot have' : 'has'} the gateway call a token endpoint on its own machine`, async (t) => {
@@ -49,13 +56,6 @@ for (const guarded of [true, false])
   });
 
 test('what a client carries is worth nothing at another provider, another client or another tenant', async () => {
-  const shared = {
-    issuer: 'https://login.test',
-    clientId: 'gateway',
-    clientSecret: undefined,
-    audience: undefined,
-    scopes: [],
-  };
   const metadata = { get: () => Promise.resolve(undefined), close: () => undefined };
   const answerOf = async (changes: Partial<typeof shared>, tenant: string, id: string): Promise<unknown> => {
     const tools = { ...toolsWith([]), sealingKey, tenant };
@@ -82,13 +82,6 @@ test('what a client carries is worth nothing at another provider, another client
 
 /** A facade whose provider gives no metadata, and what another replica has sealed for a client of it. */
 function facadeAlone(metadata: IssuerMetadata) {
-  const shared = {
-    issuer: 'https://login.test',
-    clientId: 'gateway',
-    clientSecret: undefined,
-    audience: undefined,
-    scopes: [],
-  };
   const tools = { ...toolsWith([]), sealingKey };
   const facade = new LoginFacade(shared, { registers: true, documents: undefined }, metadata, tools);
   const seal = new TextSeal(
