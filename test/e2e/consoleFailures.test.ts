@@ -7,6 +7,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { builtConsole } from '../support/builtConsole.ts';
 import { browserPath, openConsole, savedAndUsed, write } from './console.testing.ts';
 import { startGateway } from './gateway.testing.ts';
@@ -136,12 +137,31 @@ test('a gateway that does not answer is not shown as ready', journey, async () =
   await using console = await openConsole(gateway);
   const { page } = console;
   const health = page.getByRole('definition');
-  await health.getByText('ready', { exact: true }).waitFor();
+  const ready = health.getByText('ready', { exact: true });
+  await ready.waitFor();
+  // The connections stay open, and nobody reads them.
+  gateway.signal('SIGSTOP');
+  try {
+    await unreachable(page);
+  } finally {
+    gateway.signal('SIGCONT');
+  }
+  await ready.waitFor();
   await gateway.stop();
-  await page
-    .getByText(/^The gateway does not answer; data of \d\d:\d\d:\d\d\.$/)
-    .first()
-    .waitFor();
-  await health.getByText('not reachable', { exact: true }).waitFor();
+  await unreachable(page);
   assert.deepEqual(await console.findings(), []);
 });
+
+/** Waits until the page says that nobody answers, and how old its data is. @throws Error with the text of the page */
+async function unreachable(page: Page): Promise<void> {
+  try {
+    await page
+      .getByText(/^The gateway does not answer; data of \d\d:\d\d:\d\d\.$/)
+      .first()
+      .waitFor();
+    await page.getByRole('definition').getByText('not reachable', { exact: true }).waitFor();
+  } catch (cause) {
+    const text = await page.locator('body').innerText();
+    throw new Error(`the page does not say that nobody answers:\n${text.slice(0, 2_000)}`, { cause });
+  }
+}

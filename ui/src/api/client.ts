@@ -28,16 +28,20 @@ export interface Change {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** A gateway that takes longer to answer a reading does not answer. In milliseconds. */
+const readLimitMs = 10_000;
+
 /**
  * Asks a page of the admin API.
  * @param path below `/api/v1/`
  * @returns the JSON of the answer, undefined where it has no body; its shape is that of the row in `src/admin`
  * @throws ApiError for an answer that is no success
  * @param signal ends the request
- * @throws TypeError where the gateway cannot be reached
+ * @throws TypeError where the gateway cannot be reached, DOMException `TimeoutError` where it does not answer a reading
  */
 export async function ask<T>(path: string, change?: Change, signal?: AbortSignal): Promise<T> {
-  const response = await openAnswer(path, change, signal);
+  const ends = change === undefined ? AbortSignal.timeout(readLimitMs) : signal;
+  const response = await openAnswer(path, change, ends);
   const text = await response.text();
   // The gateway checks its answers against the same rows in its tests.
   return (text === '' ? undefined : JSON.parse(text)) as T;

@@ -6,7 +6,11 @@ export const Failure = ({ error, doing }: { error: Error; doing: string }) => (
   <Note tone="bad">
     <p>
       <strong>{doing} failed.</strong>{' '}
-      {error instanceof TypeError ? 'The gateway cannot be reached.' : error.message}
+      {error instanceof TypeError
+        ? 'The gateway cannot be reached.'
+        : error.name === 'TimeoutError'
+          ? 'The gateway does not answer.'
+          : error.message}
     </p>
     {error instanceof ApiError && (error.problem.problems?.length ?? 0) > 0 && (
       <ul>
