@@ -27,6 +27,7 @@ import { Relays, type RelayOptions } from './relay/relays.ts';
 import { ServerIdentities, type IdentityView } from './ports/serverIdentity.ts';
 import type { Decision, ExpressionResult, ExpressionTrial, TrialRequest } from './contract.ts';
 import { noteFields } from './exchange/endedFields.ts';
+import { LateRefusals } from './exchange/lateRefusals.ts';
 import { RequestLogExport } from './exchange/requestLogExport.ts';
 import { RequestTracing } from './exchange/requestTracing.ts';
 import type { LogExport, Spans } from '../tracing/index.ts';
@@ -162,6 +163,7 @@ export class DataPlane {
   private readonly tracing: RequestTracing | undefined;
   private readonly logExport: RequestLogExport | undefined;
   private readonly expressionErrors: ExpressionErrors;
+  private readonly lateRefusals: LateRefusals;
   private readonly openFiles: number | undefined;
   private accessLog: AccessLog | undefined;
   private accessLogForm = '';
@@ -177,6 +179,7 @@ export class DataPlane {
     inlineMore();
     this.options = options;
     this.expressionErrors = new ExpressionErrors(options.log, options.metrics);
+    this.lateRefusals = new LateRefusals(options.log);
     const { tracing, logExport } = options;
     this.logExport = logExport && new RequestLogExport(logExport.records, logExport.settings);
     this.tracing = tracing && new RequestTracing(tracing.spans, tracing.settings);
@@ -488,6 +491,7 @@ export class DataPlane {
       unrouted: this.unrouted,
       overload: this.overload,
       expressionFailed: (by, reason) => this.expressionErrors.note(by, reason),
+      refusedLate: (exchange, by) => this.lateRefusals.note(exchange, by),
       proxies: this.proxies,
       observe: (exchange) => {
         const { record } = exchange.snapshot;

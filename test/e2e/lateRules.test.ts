@@ -136,6 +136,9 @@ describe('a rule about a field of the request', () => {
     lister.list();
     assert.match((await call)?.error?.message ?? '', /Unknown tool: pid/);
     assert.deepEqual(lister.called, []);
+    await gateway.logged(
+      /refused after the end of its HTTP exchange.*tools\/call.*mcpAuthorization.*binds\S*rules\[0\]/,
+    );
   });
 
   test('refuses a call whose client has left before its owner is known', async (t) => {
@@ -164,6 +167,16 @@ describe('a rule about a field of the request', () => {
     await (await call('echo', null, 'stayed')).text();
     assert.deepEqual(lister.called, ['echo']);
   });
+});
+
+test('a limit that refuses a call over HTTP+SSE is named in the log, since the line of the POST says 202', async (t) => {
+  const localRateLimit = [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '1h', key: 'mcp.tool.name' }];
+  await using gateway = await startWith({ targets: [target('one')] }, { localRateLimit });
+  const ask = await openSse(t, gateway.url);
+  const call = { method: 'tools/call', params: { name: 'echo', arguments: { text: 'x' } } };
+  assert.ok((await ask({ id: 2, ...call }))?.result !== undefined);
+  assert.ok((await ask({ id: 3, ...call }))?.error !== undefined);
+  await gateway.logged(/refused after the end of its HTTP exchange.*"?echo"?.*localRateLimit.*every 1h/);
 });
 
 test('a request without a session has no session id in rules, whatever its client sends', async () => {

@@ -73,6 +73,8 @@ export interface ExchangePort {
   readonly observe: ((exchange: LiveExchange) => void) | undefined;
   /** An expression of a policy failed. */
   readonly expressionFailed: ((by: DecidedBy, reason: string) => void) | undefined;
+  /** An MCP request was refused when its exchange was over. */
+  readonly refusedLate: ((exchange: LiveExchange, by: DecidedBy) => void) | undefined;
   /** Absent where nothing is traced. */
   readonly tracing: ExchangeTracing | undefined;
   /** An exchange is over: counted and logged. */
@@ -338,7 +340,9 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   }
 
   decided(by: DecidedBy): void {
-    this.decidedBy ??= this.placed(by);
+    if (this.decidedBy !== undefined) return;
+    this.decidedBy = this.placed(by);
+    if (this.closed) this.connection.port.refusedLate?.(this, this.decidedBy);
   }
 
   // Exchange

@@ -53,6 +53,7 @@ export interface PortTools {
   /** Looks at every request that is about to end. */
   readonly observe: ((exchange: LiveExchange) => void) | undefined;
   readonly expressionFailed: (by: DecidedBy, reason: string) => void;
+  readonly refusedLate: (exchange: LiveExchange, by: DecidedBy) => void;
   /** Absent where nothing is traced. */
   readonly tracing: RequestTracing | undefined;
   readonly unread: (bytes: number) => void;
@@ -294,6 +295,10 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
 
   get expressionFailed(): PortTools['expressionFailed'] {
     return this.tools.expressionFailed;
+  }
+
+  get refusedLate(): PortTools['refusedLate'] {
+    return this.tools.refusedLate;
   }
 
   get tracing(): PortTools['tracing'] {

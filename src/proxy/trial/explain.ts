@@ -119,6 +119,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
     },
     // Nothing is counted, and the decision has the reason.
     expressionFailed: undefined,
+    refusedLate: undefined,
     finished: () => ended.resolve(),
   };
   const side = new TrialSide(
