@@ -295,6 +295,13 @@ export const catalogue = {
     'JWT token required',
     'The route needs a bearer token and the request has none.',
   ),
+  token_misplaced: entry(
+    'client',
+    400,
+    'no',
+    'the token is in a field that must not hold it',
+    'An expression found the token of the request, and the token is also in a field that frames the message or that the gateway, a proxy or a browser writes. The gateway cannot remove such a field. The log names the field.',
+  ),
   token_invalid: entry(
     'client',
     401,

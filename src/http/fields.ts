@@ -92,6 +92,20 @@ const marks = new Map<string, FieldMark>();
 const maxMarks = 1_024;
 const kinds = new Map(names);
 
+/** The gateway never forwards these fields, so they may hold the credentials of the client. */
+const hopCredentials: readonly (number | undefined)[] = [KIND.proxyAuthenticate, KIND.proxyAuthorization];
+/** Proxies in front of the gateway add to these fields, and browsers write `Origin` against the will of a page. */
+const writtenByOthers: readonly string[] = ['forwarded', 'via', 'origin'];
+
+/**
+ * Fields that the wire acts on, and fields that the gateway, a proxy or a browser writes. The text of a client must
+ * never decide whether such a field crosses the gateway.
+ */
+export const isBeyondClient = (lowerName: string): boolean =>
+  (kinds.has(lowerName) && !hopCredentials.includes(kinds.get(lowerName))) ||
+  lowerName.startsWith('x-forwarded-') ||
+  writtenByOthers.includes(lowerName);
+
 /** The same with the kind of the name, remembered. */
 export function markOf(lowerName: string): FieldMark {
   const known = marks.get(lowerName);

@@ -16,7 +16,7 @@ export type {
   ReplyStream,
   TracedCall,
 } from './exchange.ts';
-export { KIND } from './fields.ts';
+export { isBeyondClient, KIND } from './fields.ts';
 export { Head, HeadPool, separatorOf } from './head.ts';
 export {
   CODE as HTTP2_CODE,

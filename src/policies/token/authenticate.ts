@@ -113,7 +113,7 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
         }
         return undefined;
       }
-      credential.strip(exchange);
+      credential.strip(exchange, token);
       const verdict = trial === undefined ? verifier.verify(token) : verifier.explain(token);
       if (verdict instanceof Promise) return verdict.then((late) => settle(exchange, token, late));
       return settle(exchange, token, verdict);

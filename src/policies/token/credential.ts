@@ -1,6 +1,7 @@
-import { cookieValues, editCookies } from '../../http/index.ts';
+import { GatewayError } from '../../errors.ts';
+import { cookieValues, editCookies, isBeyondClient } from '../../http/index.ts';
 import type { Exchange } from '../policy.ts';
-import type { Location, TokenLocation } from './schema.ts';
+import { bearer, type Location, type TokenLocation } from './schema.ts';
 import { textReader } from './textExpression.ts';
 
 /** Finds the token in a request and takes it out of what goes upstream. */
@@ -16,29 +17,64 @@ export function credentialReader(location: Location): CredentialReader {
   return location.kind === 'cookie' ? cookieReader(location.name) : queryReader(location.name);
 }
 
+export interface TokenReader extends Pick<CredentialReader, 'read'> {
+  /**
+   * @param token the text that `read` returned
+   * @throws GatewayError token_misplaced where the token also stands in a field that the gateway must not drop
+   */
+  strip(exchange: Exchange, token: string): void;
+}
+
 /**
  * The same for a place that an expression may find.
  * @param what names the policy in the log
  * @throws Error for an expression that does not compile
  */
-export function tokenReader(location: TokenLocation, what: string): CredentialReader {
+export function tokenReader(location: TokenLocation, what: string): TokenReader {
   if (location.kind !== 'expression') return credentialReader(location);
   const read = textReader(location.expression, `${what}.location`);
-  const tokenOf = (exchange: Exchange): string | undefined => {
-    const token = read(exchange)?.trim();
-    return token === '' ? undefined : token;
-  };
   return {
-    read: tokenOf,
+    read(exchange) {
+      const token = read(exchange)?.trim();
+      return token === '' ? undefined : token;
+    },
     // An expression does not say where the token stands, so every header and parameter that holds the token goes.
-    strip(exchange) {
-      const token = tokenOf(exchange);
-      if (token === undefined) return;
-      for (const [name, value] of exchange.request.headerLines())
-        if (value.includes(token)) exchange.requestHeaders.remove(name);
+    strip(exchange, token) {
+      if (!isCompactToken(token)) {
+        stripUsualPlace(exchange, token);
+        return;
+      }
+      const holders = exchange.request
+        .headerLines()
+        .flatMap(([name, value]) => (value.includes(token) ? [name] : []));
+      const misplaced = holders.find(isBeyondClient);
+      if (misplaced !== undefined)
+        throw new GatewayError('token_misplaced', { detail: `the token is also in ${misplaced}` });
+      for (const name of holders) exchange.requestHeaders.remove(name);
       keepParameters(exchange, (pair) => !new URLSearchParams(pair).toString().includes(encoded(token)));
     },
   };
+}
+
+/**
+ * Is the text a token in compact form (RFC 7515 §3.1, RFC 7516 §3.1)? A caller may choose any text, such as a number
+ * or a host name, and that text must not remove the fields that happen to contain it.
+ */
+function isCompactToken(text: string): boolean {
+  const [head = '', ...others] = text.split('.');
+  if (others.length < 2 || !/^[\w.+/=-]+$/.test(text)) return false;
+  try {
+    const header: unknown = JSON.parse(Buffer.from(head, 'base64url').toString());
+    return typeof header === 'object' && header !== null && 'alg' in header;
+  } catch {
+    return false;
+  }
+}
+
+/** A refused text in `Authorization` must not serve as a token further on, such as in a token exchange. */
+function stripUsualPlace(exchange: Exchange, text: string): void {
+  const value = exchange.request.header(bearer.name);
+  if (value === text || value?.endsWith(` ${text}`) === true) exchange.requestHeaders.remove(bearer.name);
 }
 
 /** A text as `URLSearchParams` writes it. */

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeKey, makeToken } from '../../auth/token.testing.ts';
+import { GatewayError } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import { FakeExchange } from '../exchange.testing.ts';
+import { refusedRequestHeaders } from '../headerModifier/facts.ts';
+import { tokenReader } from './credential.ts';
+
+const token = makeToken('ES256', makeKey('P-256', 'k1'));
+
+/** The request to the backend after the policy took out the text in `x-proof`, or the refusal. */
+function forwarded(
+  text: string,
+  others: readonly HeaderLine[],
+  target = '/',
+): { readonly lines: readonly HeaderLine[]; readonly target: string } | GatewayError {
+  const reader = tokenReader({ kind: 'expression', expression: 'request.headers["x-proof"]' }, 'jwtAuth');
+  const exchange = new FakeExchange({ target, headers: [['x-proof', text], ...others] });
+  const found = reader.read(exchange);
+  assert.equal(found, text);
+  try {
+    reader.strip(exchange, found);
+  } catch (error) {
+    assert.ok(error instanceof GatewayError);
+    return error;
+  }
+  return {
+    lines: exchange.requestHeaders.apply(exchange.request.headerLines()),
+    target: exchange.forwardTarget,
+  };
+}
+
+test('a token that an expression finds leaves every header and parameter that holds it', () => {
+  const others: HeaderLine[] = [
+    ['x-copy', `proof=${token}`],
+    ['cookie', `proof=${token}`],
+    ['proxy-authorization', `Bearer ${token}`],
+    ['x-other', '1'],
+  ];
+  assert.deepEqual(forwarded(token, others, `/a?t=${token}&b=1`), {
+    lines: [['x-other', '1']],
+    target: '/a?b=1',
+  });
+});
+
+test('a token in a field that frames the message or that others write refuses the request', () => {
+  const forwarding = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-prefix'];
+  for (const name of [...refusedRequestHeaders, ...forwarding, 'x-request-id', 'traceparent', 'origin']) {
+    const refused = forwarded(token, [[name, `other, ${token}`]]);
+    assert.ok(refused instanceof GatewayError, name);
+    assert.equal(refused.code, 'token_misplaced');
+    assert.equal(refused.detail, `the token is also in ${name}`);
+  }
+});
+
+test('a text that is no token removes nothing, whatever fields contain it', () => {
+  const encodedHead = (head: string): string => `${Buffer.from(head).toString('base64url')}.a.b`;
+  for (const text of ['4', '47', 'chunked', '9.9.9.9', 'e30.evil.test', encodedHead('[]'), 'a.b']) {
+    const others: HeaderLine[] = [
+      ['content-length', text],
+      ['x-forwarded-for', text],
+      ['x-real-ip', text],
+      ['origin', `https://${text}`],
+      ['authorization', `Basic x${text}`],
+    ];
+    assert.deepEqual(
+      forwarded(text, others, `/a?b=${text}`),
+      { lines: [['x-proof', text], ...others], target: `/a?b=${text}` },
+      text,
+    );
+  }
+});
+
+test('a text in the place of a token is taken out of Authorization, even where it is none', () => {
+  for (const value of ['opaque', 'Bearer opaque'])
+    assert.deepEqual(forwarded('opaque', [['authorization', value]]), {
+      lines: [['x-proof', 'opaque']],
+      target: '/',
+    });
+});
+
+test('the token is taken out by the text that was judged, also where no work is left to find it again', () => {
+  const reader = tokenReader({ kind: 'expression', expression: 'request.headers["x-proof"]' }, 'jwtAuth');
+  const exchange = new FakeExchange({ headers: [['x-proof', token]] });
+  const found = reader.read(exchange);
+  exchange.workLeft = 0;
+  reader.strip(exchange, found ?? '');
+  assert.deepEqual(exchange.requestHeaders.apply(exchange.request.headerLines()), []);
+});
