@@ -44,6 +44,7 @@ export type {
   MirrorPlan,
   Passage,
   PersistencePlan,
+  PlacedCredential,
   Policy,
   PolicyTools,
   RetryPlan,
@@ -55,6 +56,7 @@ export type {
   Trial,
 } from './policy.ts';
 export { expiryOf } from './backendAuth/claims.ts';
+export { putCredentialsAgain, withdrawCredentials } from './backendAuth/place.ts';
 export { loginError } from './token/loginChallenge.ts';
 export { expressionWork } from './attributes/evaluate.ts';
 export {

@@ -256,6 +256,8 @@ export interface Steps {
   readonly itemsByIdentity?: boolean;
   /** `onRequest` may return a promise: it asks another server first. */
   readonly waits?: true;
+  /** `onRequest` replaces all credentials for the backend that are in the request. */
+  readonly sendsCredentials?: true;
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(exchange: Exchange, status: number): void;
   readonly forwarding?: Forwarding;
@@ -348,6 +350,13 @@ export interface RuleVerdict {
   readonly claims?: Readonly<Record<string, string>>;
 }
 
+/** A credential at its place in a request for a backend. */
+export interface PlacedCredential {
+  /** Replaces the text at the place, or removes it where there is no credential. */
+  readonly put: (exchange: Exchange, credential: string | undefined) => void;
+  readonly credential: string | undefined;
+}
+
 /** A request in flight, as policies see it. */
 export interface Exchange {
   readonly request: HttpRequest;
@@ -383,6 +392,8 @@ export interface Exchange {
   readonly requestHeaders: HeaderEdits;
   /** Signs what is sent upstream. */
   signer?: RequestSigner | undefined;
+  /** The credentials that `backendAuth` has put into the request. */
+  credentials?: PlacedCredential[] | undefined;
   /** Changes to whatever answer the client gets, errors included. */
   readonly responseHeaders: HeaderEdits;
   /** Other paths that a backend may read out of the path (`http/path.ts`). */

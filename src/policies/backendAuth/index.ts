@@ -3,7 +3,7 @@ import type { Exchange, Policy, PolicyTools } from '../policy.ts';
 import { loginError } from '../token/loginChallenge.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { WatchedText } from '../text/watchedText.ts';
-import { placeOf } from './place.ts';
+import { placeOf, withdrawCredentials } from './place.ts';
 import { backendAuthSchema, type BackendAuthSettings, type BackendCredential } from './facts.ts';
 import { awsSender } from './aws.ts';
 import { azureSender } from './azure.ts';
@@ -22,7 +22,7 @@ export const backendAuth: Policy<BackendAuthSettings> = {
       onRequest(exchange) {
         if (waits && exchange.trial !== undefined) throw new NotEvaluated('it asks for a credential');
         // The policy closest to the backend decides.
-        exchange.signer = undefined;
+        withdrawCredentials(exchange);
         let asked: Promise<void>[] | undefined;
         try {
           for (const { send } of senders) {
@@ -39,6 +39,7 @@ export const backendAuth: Policy<BackendAuthSettings> = {
           })
         );
       },
+      sendsCredentials: true,
       ...(waits ? { waits: true as const } : {}),
       problem: () => senders.map(({ problem }) => problem()).find((problem) => problem !== undefined),
       close() {

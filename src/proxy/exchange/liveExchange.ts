@@ -28,6 +28,7 @@ import {
   type HostRewrite,
   type Identity,
   type Passage,
+  type PlacedCredential,
   type Trial,
 } from '../../policies/index.ts';
 import { namedItem, type ItemCall, type McpItem, type ToolNames } from '../../mcp/index.ts';
@@ -242,6 +243,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   metadataUrl: ((exchange: Exchange) => string) | undefined;
   forwardHost: HostRewrite | undefined;
   signer: RequestSigner | undefined;
+  credentials: PlacedCredential[] | undefined;
   /** The actions of the chosen backend's policies on its answer. */
   backendOnResponse: CompiledRoute['onResponse'];
   pathReadings: readonly string[] = oneReading;

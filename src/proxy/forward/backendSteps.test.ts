@@ -84,6 +84,57 @@ test('policies of a backend hold for the requests that go there, and for no othe
   }
 });
 
+/** The lines of these names that the backend got for a request with a token of the client. */
+async function credentialsAt(
+  t: TestContext,
+  ofRoute: object,
+  ofBackend: readonly ReturnType<typeof use>[],
+): Promise<string[]> {
+  const one = await backend(t, 'one');
+  const key = { value: 'key of the route', ...ofRoute };
+  const plane = await planeFor(t, {
+    ...routeTo([to(one, { policies: ofBackend })]),
+    policies: [use('backendAuth', { key })],
+  });
+  const mine = 'authorization: Bearer mine\r\nx-api-key: mine\r\ncookie: a=1; key=mine';
+  assert.equal(status(await plane.ask(`GET /shop?key=mine&b=2 HTTP/1.1\r\nhost: a\r\n${mine}\r\n\r\n`)), 200);
+  const [request] = one.requests;
+  const lines = (request?.lines ?? []).filter(([name]) => /^(?:authorization|x-api-key|cookie)$/.test(name));
+  return [request?.start.split(' ')[1] ?? '', ...lines.map(([name, value]) => `${name}: ${value}`)];
+}
+
+test('a backend with a credential of its own gets none of the credentials of the route', async (t) => {
+  const own = use('backendAuth', { key: { value: 'own', location: { header: { name: 'x-api-key' } } } });
+  const at = async (location: object) => await credentialsAt(t, { location }, [own]);
+  const rest = ['authorization: Bearer mine', 'cookie: a=1; key=mine'];
+  assert.deepEqual(await credentialsAt(t, {}, [own]), ['/shop?key=mine&b=2', rest[1], 'x-api-key: own']);
+  assert.deepEqual(await at({ cookie: { name: 'key' } }), [
+    '/shop?key=mine&b=2',
+    rest[0],
+    'cookie: a=1',
+    'x-api-key: own',
+  ]);
+  assert.deepEqual(await at({ queryParameter: { name: 'key' } }), ['/shop?b=2', ...rest, 'x-api-key: own']);
+  const set = use('requestHeaderModifier', { set: { authorization: 'Basic own' } });
+  assert.deepEqual(await credentialsAt(t, {}, [set, own]), [
+    '/shop?key=mine&b=2',
+    rest[1],
+    'authorization: Basic own',
+    'x-api-key: own',
+  ]);
+});
+
+test('a credential of the route overrides the header modifier of a backend', async (t) => {
+  const value = { authorization: 'Basic modified' };
+  for (const change of [{ add: value }, { set: value }, { remove: ['authorization'] }])
+    assert.deepEqual(await credentialsAt(t, {}, [use('requestHeaderModifier', change)]), [
+      '/shop?key=mine&b=2',
+      'x-api-key: mine',
+      'cookie: a=1; key=mine',
+      'authorization: Bearer key of the route',
+    ]);
+});
+
 test('a policy of a backend may answer in its place', async (t) => {
   const one = await backend(t, 'one');
   const plane = await planeFor(

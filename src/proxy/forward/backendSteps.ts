@@ -1,4 +1,4 @@
-import type { Steps } from '../../policies/index.ts';
+import { putCredentialsAgain, withdrawCredentials, type Steps } from '../../policies/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { pickSteps, runSteps } from '../exchange/steps.ts';
 
@@ -25,8 +25,22 @@ export function withSteps(all: readonly Steps[], serve: Serve): Serve {
     throw new Error('a policy of a backend can stand on a route only');
   const onRequest = pickSteps(all, 'onRequest');
   const onResponse = pickSteps(all, 'onResponse');
-  return (exchange) => {
+  const noteAnswer = (exchange: LiveExchange): void => {
     exchange.backendOnResponse = onResponse.length === 0 ? undefined : onResponse;
-    runSteps(exchange, onRequest, 0, serve);
+  };
+  if (all.some(({ sendsCredentials }) => sendsCredentials === true))
+    return (exchange) => {
+      noteAnswer(exchange);
+      withdrawCredentials(exchange);
+      runSteps(exchange, onRequest, 0, serve);
+    };
+  // The credentials of the route have the last word, as on a route without policies of a backend.
+  const withCredentials: Serve = (exchange) => {
+    putCredentialsAgain(exchange);
+    serve(exchange);
+  };
+  return (exchange) => {
+    noteAnswer(exchange);
+    runSteps(exchange, onRequest, 0, withCredentials);
   };
 }
