@@ -1,8 +1,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { Exchange } from '../policy.ts';
-import { credentialReader } from '../token/credential.ts';
+import { tokenReader as credentialReader } from '../token/credential.ts';
 import { bearer } from '../token/schema.ts';
-import { textReader } from '../token/textExpression.ts';
 import type { TokenSource } from './oauthSchema.ts';
 
 /** Reads a token of the client's request. */
@@ -17,18 +16,7 @@ export interface TokenReader {
 export function tokenReader(source: TokenSource, what: string): TokenReader {
   const missing = (): GatewayError =>
     new GatewayError('backend_login_required', { detail: `the request has no ${what}` });
-  if (source.kind === 'expression') {
-    const text = textReader(source.expression, what);
-    return {
-      read(exchange) {
-        const token = text(exchange);
-        if (token === undefined || token === '') throw missing();
-        return token;
-      },
-      strip: () => undefined,
-    };
-  }
-  const reader = credentialReader(source);
+  const reader = credentialReader(source, what);
   const usual = source.kind === 'header' && source.name === bearer.name;
   const tokenOf = (exchange: Exchange): string | undefined => {
     if (!usual) return reader.read(exchange);

@@ -185,6 +185,25 @@ test('no cookie that authentication or an exchange has read reaches the backend'
   assert.equal(got?.get('cookie'), 'prefs={"a":1,"b":2}');
 });
 
+test('no token that an expression has read reaches the backend', async (t) => {
+  const server = await issuer(t);
+  const fromHeader = (name: string): object => ({ source: { expression: `request.headers["${name}"]` } });
+  const { ask } = await stage(t, {
+    oauthTokenExchange: {
+      host: `127.0.0.1:${String(server.port)}`,
+      subjectToken: fromHeader('x-user'),
+      actorToken: fromHeader('x-agent'),
+    },
+  });
+  const [subject, actor] = [await server.issue({ sub: 'alice' }), await server.issue({ sub: 'agent' })];
+  const { status, got } = await ask({ 'x-user': subject, 'x-agent': actor, 'x-other': 'kept' });
+  assert.equal(status, 200);
+  assert.deepEqual(
+    ['x-user', 'x-agent', 'x-other'].map((name) => got?.get(name)),
+    [null, null, 'kept'],
+  );
+});
+
 test('jwtBearer presents the user token as an assertion', async (t) => {
   const server = await issuer(t);
   const { ask } = await stage(t, {
