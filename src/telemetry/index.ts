@@ -5,7 +5,7 @@ export { createLogger, type LoggerOptions } from './logger.ts';
 export { linesIn } from './linePage.ts';
 export { createMetrics } from './metrics.ts';
 export { addUp, countsOf, exposeSum } from './metricsSum.ts';
-export { forgetSecrets, rememberSecrets, secretsGeneration } from './knownSecrets.ts';
+export { forgetSecrets, rememberIssuedSecrets, rememberSecrets, secretsGeneration } from './knownSecrets.ts';
 export { isSecretName, redactArguments, redacted, redactText } from './redact.ts';
 export { relayLines } from './relay.ts';
 export { makeNonBlockingAgain } from './nonBlocking.ts';

@@ -1,7 +1,7 @@
 /** Shorter values are not replaced: they would tear ordinary words apart. */
 const shortest = 6;
 const longest = 65_536;
-/** Secrets change with the configuration; the oldest ones are forgotten beyond this number. */
+/** Secrets of each kind; the oldest ones are forgotten beyond this number. */
 const most = 1_024;
 
 /** Secrets of this process, which its logs, dumps and messages replace wherever they stand. */
@@ -9,21 +9,39 @@ const known = new Set<string>();
 /** A secret may be part of another one: the longer one goes first. */
 let ordered: readonly string[] = [];
 let generation = 0;
+/** Secrets that servers issued. Callers decide how many there are, so they have a set of their own. */
+const issued = new Set<string>();
 
 /** Remembers secrets by their values. A value of several lines is remembered line by line. */
 export function rememberSecrets(values: Iterable<string>): void {
-  const before = known.size;
+  let isNew = false;
   for (const value of values)
     for (const line of value.split(/[\r\n]+/)) {
       const text = line.trim();
-      if (text.length < shortest || text.length > longest || known.has(text)) continue;
-      known.add(text);
+      if (!hasLength(text)) continue;
+      isNew ||= !known.has(text);
+      addNewest(known, text);
     }
-  for (const oldest of known) {
-    if (known.size <= most) break;
-    known.delete(oldest);
-  }
-  if (known.size !== before || known.size === most) order();
+  if (isNew) order();
+}
+
+/**
+ * The same for secrets of one line that a server issued for a short time. They never replace a configured one, and no
+ * text from before can hold them.
+ */
+export function rememberIssuedSecrets(values: Iterable<string>): void {
+  for (const value of values) if (hasLength(value)) addNewest(issued, value);
+}
+
+const hasLength = ({ length }: string): boolean => length >= shortest && length <= longest;
+
+/** A secret that is in use again becomes the newest; the oldest one makes room. */
+function addNewest(secrets: Set<string>, secret: string): void {
+  secrets.delete(secret);
+  secrets.add(secret);
+  if (secrets.size <= most) return;
+  const [oldest = ''] = secrets;
+  secrets.delete(oldest);
 }
 
 /** Changes whenever other secrets are known: what was hidden before must be hidden anew. */
@@ -37,6 +55,8 @@ function order(): void {
 /** The text with every secret that this process knows replaced by `mark`. */
 export function hideSecrets(text: string, mark: string): string {
   let hidden = text;
+  for (const value of issued)
+    if (value.length <= hidden.length && hidden.includes(value)) hidden = hidden.replaceAll(value, mark);
   for (const value of ordered) if (hidden.includes(value)) hidden = hidden.replaceAll(value, mark);
   return hidden;
 }
@@ -44,5 +64,6 @@ export function hideSecrets(text: string, mark: string): string {
 /** For tests: forgets all of them. */
 export function forgetSecrets(): void {
   known.clear();
+  issued.clear();
   order();
 }

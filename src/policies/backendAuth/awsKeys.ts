@@ -1,7 +1,7 @@
 import { messageOf } from '../../errorText.ts';
 import { readRegularText } from '../../files/index.ts';
 import type { HeaderLine } from '../../http/index.ts';
-import { rememberSecrets } from '../../telemetry/index.ts';
+import { rememberIssuedSecrets, rememberSecrets } from '../../telemetry/index.ts';
 import type { PolicyTools } from '../policy.ts';
 import type { TextSource } from '../text/schema.ts';
 import { WatchedText } from '../text/watchedText.ts';
@@ -41,10 +41,12 @@ const variable = (name: string): string => process.env[name] ?? '';
 
 /** The log replaces the secret parts from now on. */
 function known(keys: AwsKeys): AwsKeys {
-  const { secretAccessKey, sessionToken } = keys;
-  rememberSecrets(sessionToken === undefined ? [secretAccessKey] : [secretAccessKey, sessionToken]);
+  rememberSecrets(secretsOf(keys));
   return keys;
 }
+
+const secretsOf = ({ secretAccessKey, sessionToken }: AwsKeys): readonly string[] =>
+  sessionToken === undefined ? [secretAccessKey] : [secretAccessKey, sessionToken];
 
 /** The keys in the configuration. */
 export function explicitKeys(written: ExplicitAwsKeys, { log }: PolicyTools): KeySource {
@@ -125,7 +127,7 @@ function askedKeys(
     keys: () =>
       kept.get(parts(), [], async () => {
         const issued = await ask();
-        known(issued.token);
+        rememberIssuedSecrets(secretsOf(issued.token));
         return issued;
       }),
     waits: true,

@@ -1,6 +1,6 @@
 import { compile, isProblem } from '../../cel/index.ts';
 import { GatewayError } from '../../errors.ts';
-import { rememberSecrets } from '../../telemetry/index.ts';
+import { rememberIssuedSecrets } from '../../telemetry/index.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -43,7 +43,7 @@ export function roleKeys(
         await source.keys(),
       );
       const { secretAccessKey, sessionToken = '' } = issued.token;
-      rememberSecrets([secretAccessKey, sessionToken]);
+      rememberIssuedSecrets([secretAccessKey, sessionToken]);
       return issued;
     });
   };
