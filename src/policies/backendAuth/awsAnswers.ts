@@ -63,9 +63,14 @@ function issued(
   };
 }
 
-/** The code and the message in an XML error of STS, cut for the log; empty where it is none. */
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+const entity = /&(amp|lt|gt|quot|apos);/g;
+
+/** The code and the message in an XML error of STS; empty where it is none. */
 export function errorInXml(text: string): string {
   const code = /<Code>([\w.]{1,100})<\/Code>/.exec(text)?.[1];
-  const message = /<Message>([^<]{1,300})/.exec(text)?.[1]?.replaceAll(/[^\x20-\x7e]/g, '?');
+  const message = /<Message>([^<]+)/
+    .exec(text)?.[1]
+    ?.replaceAll(entity, (_, name: string) => entities[name] ?? '');
   return code === undefined ? '' : `${code}${message === undefined ? '' : `: ${message}`}`;
 }

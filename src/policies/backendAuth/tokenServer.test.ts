@@ -5,14 +5,14 @@ import { toolsWith } from '../tools.testing.ts';
 import { TokenServer } from './tokenServer.ts';
 
 /** The detail of the error, for the log, where the server answers like this. */
-async function detailOf(answer: object, form: Readonly<Record<string, string>>): Promise<string> {
+async function detailOf(answer: object | string, form: Readonly<Record<string, string>>): Promise<string> {
   const hosts = {
     use: () => ({
       ask: () =>
         Promise.resolve({
           status: 400,
           headers: [],
-          body: Buffer.from(JSON.stringify(answer)),
+          body: Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer)),
           trailers: [],
         }),
     }),
@@ -47,4 +47,36 @@ test('the log has the words of an authorization server, and no token or secret t
     const shown = await detail(`refused: ${repeated}, sorry`);
     assert.match(shown, /refused: "?\[sent\]"?, sorry$/, repeated);
   }
+});
+
+test('the log has no token in any encoding or format in which the server repeats it', async () => {
+  for (const secret of [
+    'alice:9f8e7d6c5b4a:1122334455:aabbccddee',
+    'ab|cd&"ef<gh>|ij+kl+mn',
+    'a'.repeat(9_000),
+  ]) {
+    const form = { subject_token: secret };
+    const encoded = new URLSearchParams({ a: secret }).toString().slice(2);
+    const escaped = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    for (const repeated of [
+      secret,
+      secret.slice(4, 21),
+      encoded,
+      encodeURIComponent(secret),
+      JSON.stringify(secret).slice(1, -1),
+      Buffer.from(secret).toString('base64'),
+    ]) {
+      const said = { error: `bad ${repeated}`, error_description: `token ${repeated} is not known` };
+      const detail = await detailOf(said, form);
+      assert.match(detail, /status 400, bad \[sent\]: token \[sent\] is not known$/, repeated);
+    }
+    const xml = `<Error><Code>BadToken</Code><Message>token ${escaped} is not known</Message></Error>`;
+    assert.match(await detailOf(xml, form), /400, BadToken: token \[sent\] is not known$/, secret);
+  }
+  const type = 'urn:ietf:params:oauth:token-type:id-jag';
+  const refused = { error: 'invalid_request', error_description: `${type} is not supported` };
+  assert.match(
+    await detailOf(refused, { requested_token_type: type }),
+    /: urn:ietf:.*id-jag is not supported$/,
+  );
 });

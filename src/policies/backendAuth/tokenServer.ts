@@ -3,6 +3,7 @@ import { valuePattern } from '../fields/httpText.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Host, HostAnswer, HostCall, PolicyTools } from '../policy.ts';
 import { errorInXml } from './awsAnswers.ts';
+import { hideSent, sentTexts } from './sentTexts.ts';
 import type { TokenEndpointSettings } from './oauthSchema.ts';
 
 /** A token that a server issued. */
@@ -85,9 +86,12 @@ export class TokenServer {
     if (answer.status === 200) return answer;
     const said = jsonObject(answer.body);
     // STS of AWS answers in XML.
-    const sent = sentTexts(call);
-    const error = said === undefined ? errorInXml(answer.body.toString('utf8')) : shown(said['error'], sent);
-    const description = shown(said?.['error_description'], sent);
+    const sent = sentTexts(headers, body);
+    const error = hideSent(
+      said === undefined ? errorInXml(answer.body.toString('utf8')) : said['error'],
+      sent,
+    );
+    const description = hideSent(said?.['error_description'], sent);
     const detail = `status ${String(answer.status)}${error === '' ? '' : `, ${error}`}${description === '' ? '' : `: ${description}`}`;
     // RFC 6749 §5.2: the grant is the user's, and a new login gives another one.
     if (grantOf === 'user' && answer.status < 500 && (error === 'invalid_grant' || error === 'invalid_token'))
@@ -122,34 +126,6 @@ function secondsOf(value: unknown): number | undefined {
   const seconds = typeof value === 'string' && value !== '' ? Number(value) : value;
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
 }
-
-/** The texts that a server got, and may repeat in its answer: tokens and secrets are among them. */
-const sentTexts = ({ headers, body }: TokenCall): readonly string[] => [
-  ...new URLSearchParams(body?.toString()).values(),
-  ...headers.flatMap(([, value]) => value.split(' ')),
-];
-
-/** A shorter part of a token tells nothing that could be used. */
-const shortestPart = 16;
-
-/** Texts of the server go into the log: cut, without what could begin a line, and without what the server got. */
-function shown(value: unknown, sent: readonly string[]): string {
-  if (typeof value !== 'string') return '';
-  const hidden = value
-    .slice(0, 65_536)
-    .split(/([^\w.~+/=-]+)/)
-    .map((word) =>
-      word.length >= shortestPart && sent.some((text) => text.includes(word) || holds(word, text))
-        ? '[sent]'
-        : word,
-    );
-  return hidden
-    .join('')
-    .slice(0, 200)
-    .replaceAll(/[^\x20-\x7e]/g, '?');
-}
-
-const holds = (word: string, text: string): boolean => text.length >= shortestPart && word.includes(text);
 
 function jsonObject(body: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
