@@ -131,6 +131,40 @@ describe('verification of a chain', () => {
     );
   });
 
+  test('a line with the code of another line and a content of its own is no copy', async (t) => {
+    const stream = new Stream(t);
+    stream.lines.splice(5, 0, stream.lines[4]!.replace('tools/call', 'tools/list'));
+    const found = await stream.verify();
+    assert.deepEqual([kindsOf(found), found.copies, found.problems[0]?.at?.line], [['repeated'], [], 6]);
+  });
+
+  test('a long file that is given twice has copies only', async (t) => {
+    const stream = new Stream(t, 24_000);
+    const whole = stream.lines;
+    stream.lines = [...whole, ...whole];
+    const found = await stream.verify();
+    assert.deepEqual([found.problems, found.copies.length], [[], whole.length]);
+
+    // The second of two files may be there twice, too.
+    const [first, second, copy] = ['1', '2', '3'].map((name) => join(stream.folder, name));
+    writeFileSync(first!, whole.slice(0, 2_000).join(''));
+    for (const file of [second!, copy!]) writeFileSync(file, whole.slice(2_000).join(''));
+    const files = [first!, second!, copy!];
+    const again = await verifyFiles({ files, key, checkpoints: [], partial: false });
+    assert.deepEqual([again.problems, again.copies.length], [[], whole.length - 2_000]);
+  });
+
+  test('a line that stands there again after many others is a problem, unless the line before it proves it', async (t) => {
+    const stream = new Stream(t, 24_000);
+    const old = stream.lines.filter((line) => line.includes('worker-1')).slice(500, 503);
+    stream.lines.push(...old);
+    const found = await stream.verify();
+    assert.match(found.problems[0]!.message, /^line 501 of .* stands there again, too late to compare it$/);
+    assert.deepEqual([found.problems.length, found.copies.length], [1, 2]);
+    stream.lines.splice(-1, 1, old[2]!.replace('tools/call', 'tools/list'));
+    assert.deepEqual(kindsOf(await stream.verify()), ['repeated', 'repeated']);
+  });
+
   test('a stream whose beginning was removed is intact only as a part', async (t) => {
     const stream = new Stream(t);
     stream.lines.splice(0, 6);

@@ -1,4 +1,4 @@
-import type { KeyObject } from 'node:crypto';
+import { hash, type KeyObject } from 'node:crypto';
 import { macOf, type SealedLine } from './chain.ts';
 
 /** A place in a file. */
@@ -18,7 +18,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Lines whose codes are kept, to recognise a line that stands there twice. */
+/** Lines that are kept as digests, to recognise a line that stands there twice. */
 const maxRemembered = 10_000;
 const maxMissing = 10_000;
 
@@ -39,7 +39,12 @@ export class EpochCheck {
   endTime = 0;
   previous: { readonly epoch: string; readonly seq: number; readonly mac: string } | undefined;
   private readonly key: KeyObject;
+  /** Digests of the last lines, and of the first line of each file: copies of a file begin with its first line. */
   private readonly recent = new Map<number, string>();
+  private readonly firsts = new Map<number, string>();
+  private file = '';
+  /** The last line that stood there again. */
+  private again: { readonly seq: number; readonly mac: string } = { seq: 0, mac: '' };
 
   constructor(writer: string, epoch: string, key: KeyObject) {
     this.writer = writer;
@@ -65,30 +70,23 @@ export class EpochCheck {
     this.last = seq;
     this.lastMac = mac;
     this.endTime = timeOf(line.content);
-    this.remember(seq, mac);
+    this.remember(line, at);
     this.note(line.content, seq);
     return true;
   }
 
-  /** The code of a line; undefined where it was not seen, or long ago. */
-  macAt(seq: number): string | undefined {
-    return this.recent.get(seq);
-  }
-
-  private takeLate({ seq, mac }: SealedLine, at: LinePlace, name: string): boolean {
+  private takeLate(line: SealedLine, at: LinePlace, name: string): boolean {
+    const { seq } = line;
     const gap = this.missing.find(({ from, to }) => seq >= from && seq <= to);
     if (gap === undefined) {
+      const problem = this.compareAgain(line);
       // A collector may get a batch twice, when its answer was lost.
-      if (this.recent.get(seq) === mac) return false;
-      this.problems.push({
-        kind: 'repeated',
-        at,
-        message: `${name} stands there twice, with another content`,
-      });
+      if (problem === undefined) return false;
+      this.problems.push({ kind: 'repeated', at, message: `${name} ${problem}` });
       return true;
     }
     this.lines++;
-    this.remember(seq, mac);
+    this.remember(line, at);
     this.missing.splice(this.missing.indexOf(gap), 1);
     if (seq > gap.from) this.missing.push({ from: gap.from, to: seq - 1, at: gap.at });
     if (seq < gap.to) this.missing.push({ from: seq + 1, to: gap.to, at: gap.at });
@@ -100,8 +98,28 @@ export class EpochCheck {
     if (this.missing.length < maxMissing) this.missing.push({ from, to, at });
   }
 
-  private remember(seq: number, mac: string): void {
-    this.recent.set(seq, mac);
+  /** Compares a line with the one of its number that stood there before. @returns undefined for a copy */
+  private compareAgain(line: SealedLine): string | undefined {
+    const { seq, mac, content } = line;
+    const { again } = this;
+    this.again = { seq, mac };
+    const known = this.recent.get(seq) ?? this.firsts.get(seq);
+    if (known !== undefined)
+      return known === digestOf(line) ? undefined : 'stands there twice, with another content';
+    // The code proves a line whose digest is gone. It needs the code of the line before it.
+    if (seq !== again.seq + 1) return 'stands there again, too late to compare it';
+    return macOf(this.key, again.mac, content) === mac
+      ? undefined
+      : 'stands there again, and its code does not fit to the line before it';
+  }
+
+  private remember(line: SealedLine, { file }: LinePlace): void {
+    const digest = digestOf(line);
+    if (file !== this.file) {
+      this.file = file;
+      this.firsts.set(line.seq, digest);
+    }
+    this.recent.set(line.seq, digest);
     if (this.recent.size <= maxRemembered) return;
     for (const oldest of this.recent.keys()) {
       this.recent.delete(oldest);
@@ -121,5 +139,7 @@ export class EpochCheck {
     if (epoch !== undefined && mac !== undefined) this.previous = { epoch, seq: Number(number), mac };
   }
 }
+
+const digestOf = ({ content, mac }: SealedLine): string => hash('sha256', `${mac}\n${content}`, 'base64url');
 
 export const timeOf = (content: string): number => Number(/^\{"time":(\d{1,15})/.exec(content)?.[1] ?? 0);
