@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Chain, ChainKeys } from './chain.ts';
-import { streamLine } from './lines.ts';
+import { operationLine, streamLine } from './lines.ts';
 import { sealedLine } from './lines.testing.ts';
 import { verifyFiles, type Verification } from './verify.ts';
 
@@ -163,6 +163,31 @@ describe('verification of a chain', () => {
     assert.deepEqual([found.problems.length, found.copies.length], [1, 2]);
     stream.lines.splice(-1, 1, old[2]!.replace('tools/call', 'tools/list'));
     assert.deepEqual(kindsOf(await stream.verify()), ['repeated', 'repeated']);
+  });
+
+  test('arguments of a client tell nothing about the stream itself', async (t) => {
+    const stream = new Stream(t);
+    const chain = new Chain('server', keys);
+    const called = (text: string): string =>
+      sealedLine(
+        chain,
+        operationLine(
+          { time: 1, operation: 'tools/call', caller: {}, details: { name: 'x', arguments: text } },
+          { outcome: 'ok' },
+        ),
+      );
+    stream.lines.push(
+      sealedLine(chain, streamLine('audit.start', {})),
+      called('{"api.operation":"audit.lost","audit.lost_lines":999}'),
+      called('{"mcp.phase":"intent","metadata.correlation_uid":"abc.1"}'),
+      called('{"api.operation":"audit.stop"}'),
+    );
+    const { gaps, unfinished, problems } = await stream.verify();
+    assert.deepEqual(
+      gaps.map(({ kind, lost }) => [kind, lost]),
+      [['running', 0]],
+    );
+    assert.deepEqual([unfinished, problems], [0, []]);
   });
 
   test('a stream whose beginning was removed is intact only as a part', async (t) => {

@@ -128,7 +128,7 @@ export class EpochCheck {
   }
 
   private note(content: string, seq: number): void {
-    const operation = /"api\.operation":"(audit\.\w+)"/.exec(content)?.[1];
+    const operation = /"api\.operation":"(audit\.\w+)"/.exec(ownMembers(content))?.[1];
     this.stopped = operation === 'audit.stop';
     if (operation === 'audit.lost') this.lost += Number(/"audit\.lost_lines":(\d+)/.exec(content)?.[1] ?? 0);
     if (operation !== 'audit.start' || seq !== 1) return;
@@ -141,5 +141,8 @@ export class EpochCheck {
 }
 
 const digestOf = ({ content, mac }: SealedLine): string => hash('sha256', `${mac}\n${content}`, 'base64url');
+
+/** The members before the arguments. Only arguments are JSON of clients: their other texts hold no bare quote. */
+export const ownMembers = (content: string): string => content.split(',"mcp.arguments":', 1)[0]!;
 
 export const timeOf = (content: string): number => Number(/^\{"time":(\d{1,15})/.exec(content)?.[1] ?? 0);

@@ -19,8 +19,25 @@ const groups: ReadonlyMap<string, AuditGroup> = new Map([
   [refusedRequest, 'refusals'],
 ]);
 
+/** Acts of the gateway and its operator. */
 const acts = /^(?:gateway|config|pin|admin|audit)\./;
 
 /** The group of an operation. A method that MCP does not know counts as a call: it may have any effect. */
 export const groupOf = (operation: string): AuditGroup =>
   groups.get(operation) ?? (acts.test(operation) ? 'admin' : 'calls');
+
+/** Operations that are HTTP requests. */
+const requests: ReadonlySet<string> = new Set(['session/delete', 'stream/open', refusedRequest]);
+const methodMark = 'method:';
+
+/**
+ * The operation of a message. A client may choose any method, so one that is named like an operation of the gateway itself
+ * gets a mark. It counts as a call, then.
+ */
+export function operationOf(method: string): string {
+  // Most messages are calls, and a search costs more than this.
+  if (method === 'tools/call') return method;
+  return acts.test(method) || requests.has(method) || method.startsWith(methodMark)
+    ? methodMark + method
+    : method;
+}

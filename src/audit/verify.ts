@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { ChainKeys, readSealed } from './chain.ts';
 import { readCheckpoint, type Checkpoint } from './checkpoints.ts';
-import { EpochCheck, timeOf, type LinePlace, type Problem } from './epochCheck.ts';
+import { EpochCheck, ownMembers, timeOf, type LinePlace, type Problem } from './epochCheck.ts';
 import { lineStart } from './lines.ts';
 
 export interface VerifyOptions {
@@ -253,7 +253,8 @@ class Check {
 
   private pair(content: string): void {
     const [, phase, uid] =
-      /"mcp\.phase":"(intent|outcome)","metadata\.correlation_uid":"([\w.]+)"/.exec(content) ?? [];
+      /"mcp\.phase":"(intent|outcome)","metadata\.correlation_uid":"([\w.]+)"/.exec(ownMembers(content)) ??
+      [];
     if (uid === undefined) return;
     if (phase === 'intent') this.intents.add(uid);
     else this.intents.delete(uid);

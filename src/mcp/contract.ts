@@ -266,7 +266,7 @@ export type CallerWays = Pick<Caller, 'reach' | 'reachesAlike' | 'tokenForTarget
 
 /** An operation of a client, as the audit stream has it before it begins. */
 export interface OperationStart {
-  /** The method of MCP, or `session/delete` and `stream/open`. */
+  /** The method of the message as the client wrote it; `session/delete` or `stream/open` where there is no message. */
   readonly operation: string;
   /** Characters of the message, which is kept until `read` has read it. */
   readonly size: number;

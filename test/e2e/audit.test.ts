@@ -507,6 +507,26 @@ describe('sinks of the audit stream', () => {
     assert.notEqual(first, third);
   });
 
+  test('a client cannot name a method so that the stream leaves it out', async (t) => {
+    const folder = new AuditFolder(t);
+    await using gateway = await startAudited({
+      audit: { ...sinkOf(folder), required: true, include: ['calls'] },
+    });
+    const session = await openSession(gateway.url);
+    const methods = ['admin.dropDatabase', 'config.load', 'audit.stop', 'stream/open', 'request.refused'];
+    for (const method of methods) {
+      await session.request(method);
+      const lines = await folder.wait(`method:${method}`, 2);
+      assert.deepEqual(
+        lines.map((line) => [line['mcp.phase'], line['activity_id']]),
+        [
+          ['intent', 99],
+          ['outcome', 99],
+        ],
+      );
+    }
+  });
+
   test('a required stream refuses calls while its collector fails, and serves again afterwards', async (t) => {
     let status = 204;
     const bodies: string[] = [];

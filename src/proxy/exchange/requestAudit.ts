@@ -1,6 +1,7 @@
 import {
   LiveOperation,
   maxKept,
+  operationOf,
   refusedRequest,
   type Audit,
   type AuditedCaller,
@@ -46,11 +47,12 @@ export class ExchangeAudit implements RequestAudit {
   begin(start: OperationStart): OperationRecord | undefined {
     const { exchange, audit } = this;
     exchange.recorded = this;
-    if (!audit.includes(start.operation)) return undefined;
-    const operation = new ExchangeOperation(exchange, audit, start, this.last);
-    this.last = operation;
-    audit.begin(operation);
-    return operation;
+    const operation = start.read === undefined ? start.operation : operationOf(start.operation);
+    if (!audit.includes(operation)) return undefined;
+    const record = new ExchangeOperation(exchange, audit, operation, start, this.last);
+    this.last = record;
+    audit.begin(record);
+    return record;
   }
 
   outlive(): void {
@@ -83,6 +85,7 @@ class ExchangeOperation extends LiveOperation implements OperationRecord {
   constructor(
     exchange: LiveExchange,
     audit: Audit,
+    operation: string,
     start: OperationStart,
     before: ExchangeOperation | undefined,
   ) {
@@ -92,7 +95,7 @@ class ExchangeOperation extends LiveOperation implements OperationRecord {
     this.audit = audit;
     this.start = start;
     const time = Math.floor(exchange.startedAt + this.since - exchange.startedTick);
-    this.request = requestOf(exchange, audit, time, start.operation);
+    this.request = requestOf(exchange, audit, time, operation);
     if (start.size <= maxKept) return;
     this.keepBeginning();
     this.start = undefined;
