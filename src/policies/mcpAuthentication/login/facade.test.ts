@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { guardedFetch, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { jsonAnswer, startLoopback } from '../../../auth/loopback.testing.ts';
 import { GatewayError } from '../../../errors.ts';
-import { FakeExchange } from '../../exchange.testing.ts';
+import type { HeaderLine, Reply } from '../../../http/index.ts';
+import { FakeExchange, type FakeRequest } from '../../exchange.testing.ts';
+import type { PolicyTools } from '../../policy.ts';
 import { toolsWith } from '../../tools.testing.ts';
 import { LoginFacade } from './facade.ts';
 
@@ -40,7 +42,7 @@ for (const guarded of [true, false])
     );
     t.after(() => facade.close());
     // Another replica has sealed what the client carries.
-    const whose = JSON.stringify(['login', tools.place, provider.url, 'gateway', null]);
+    const whose = JSON.stringify(['login', provider.url, 'gateway', null]);
     const seal = new TextSeal(sealingKey, whose);
     const client = seal.seal('client', { name: 'Editor', redirectUris: ['http://127.0.0.1/'] });
     const bound = createHash('sha256').update(client).digest('base64url');
@@ -80,14 +82,119 @@ test('what a client carries is worth nothing at another provider, another client
   assert.equal(await errorOf({}, 'stranger'), 'invalid_client');
 });
 
+const verifier = 'v'.repeat(43);
+const redirect_uri = 'http://127.0.0.1:33418/callback';
+
+/** A facade of a provider, and a client that logs in at it. */
+function stageOf(issuer: string, tools: PolicyTools) {
+  const metadata = {
+    get: () =>
+      Promise.resolve({
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+      }),
+    close: () => undefined,
+  };
+  const sources = { registers: true, documents: undefined };
+  const facade = new LoginFacade({ ...shared, issuer }, sources, metadata, tools);
+  const ask = async (name: string, fake: FakeRequest, at = place): Promise<Reply> => {
+    const reply = await facade.answer(new FakeExchange(fake), name, at);
+    assert.ok(reply !== undefined, name);
+    return reply;
+  };
+  const post = (name: string, form: Record<string, string>, at = place): Promise<Reply> =>
+    ask(name, { method: 'POST', body: new URLSearchParams(form).toString() }, at);
+  const register = async (): Promise<string> => {
+    const reply = await ask('mcp-login-register', {
+      method: 'POST',
+      body: JSON.stringify({ redirect_uris: [redirect_uri] }),
+    });
+    return (JSON.parse(String(reply.body)) as { readonly client_id: string }).client_id;
+  };
+  const authorize = (client_id: string, changes: Record<string, string> = {}): Promise<Reply> => {
+    const query = new URLSearchParams({
+      client_id,
+      response_type: 'code',
+      redirect_uri,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      ...changes,
+    });
+    return ask('mcp-login-authorize', { target: `/?${query.toString()}` });
+  };
+  /** The user allows the client. @returns the cookie of the browser, and the state at the provider */
+  const consent = async (client: string, at = place) => {
+    const page = await authorize(client);
+    const cookie = new Map(page.headers).get('set-cookie')?.split(';')[0] ?? '';
+    const [, request = ''] = /name="request" value="([^"]*)"/.exec(String(page.body)) ?? [];
+    const headers: HeaderLine[] = [['cookie', cookie]];
+    const body = new URLSearchParams({ request, decision: 'allow' }).toString();
+    const sent = await ask('mcp-login-authorize', { method: 'POST', headers, body }, at);
+    return { headers, sent, state: parameterOf(sent, 'state') };
+  };
+  /** The provider sends the browser back. */
+  const callback = async (client: string, at = place): Promise<Reply> => {
+    const { headers, state } = await consent(client);
+    const query = new URLSearchParams({ state, code: 'of the provider' });
+    return ask('mcp-login-callback', { headers, target: `/?${query.toString()}` }, at);
+  };
+  const redeem = (client_id: string, code: string, changes: Record<string, string> = {}, at = place) =>
+    post(
+      'mcp-login-token',
+      {
+        grant_type: 'authorization_code',
+        client_id,
+        code,
+        code_verifier: verifier,
+        redirect_uri,
+        ...changes,
+      },
+      at,
+    );
+  return { facade, register, authorize, consent, callback, redeem };
+}
+
+const parameterOf = ({ headers }: Reply, name: string): string =>
+  URL.parse(new Map(headers).get('location') ?? '')?.searchParams.get(name) ?? '';
+const errorIn = ({ body }: Reply): unknown => (JSON.parse(String(body)) as { readonly error?: string }).error;
+
+test('clients and refresh tokens stay good when another route takes the name of theirs', async (t) => {
+  const granted = { access_token: 'token', token_type: 'Bearer', refresh_token: 'of the provider' };
+  const provider = await startLoopback(jsonAnswer(granted));
+  t.after(() => provider.close());
+  const [before, after] = ['route0', 'route1'].map((name) =>
+    stageOf(provider.url, { ...toolsWith([]), sealingKey, place: name }),
+  );
+  assert.ok(before !== undefined && after !== undefined);
+  const client = await before.register();
+  const tokens = await before.redeem(client, parameterOf(await before.callback(client), 'code'));
+  const { refresh_token } = JSON.parse(String(tokens.body)) as { readonly refresh_token: string };
+  const renewed = await after.redeem(client, '', { grant_type: 'refresh_token', refresh_token });
+  assert.equal(renewed.status, 200, String(renewed.body));
+  assert.equal((await after.authorize(client)).status, 200);
+  before.facade.close();
+  after.facade.close();
+});
+
+test('a login that began at one resource does not go on at another one of the same client', async () => {
+  const stage = stageOf(shared.issuer, { ...toolsWith([]), sealingKey });
+  const other = { ...place, path: '/other' };
+  const client = await stage.register();
+  assert.equal((await stage.consent(client)).sent.status, 303);
+  assert.equal((await stage.consent(client, other)).sent.status, 400, 'the consent');
+  assert.equal((await stage.callback(client, other)).status, 400, 'the callback');
+  const code = parameterOf(await stage.callback(client), 'code');
+  assert.notEqual(code, '');
+  assert.equal(errorIn(await stage.redeem(client, code, {}, other)), 'invalid_grant');
+  stage.facade.close();
+});
+
 /** A facade whose provider gives no metadata, and what another replica has sealed for a client of it. */
 function facadeAlone(metadata: IssuerMetadata) {
   const tools = { ...toolsWith([]), sealingKey };
   const facade = new LoginFacade(shared, { registers: true, documents: undefined }, metadata, tools);
-  const seal = new TextSeal(
-    sealingKey,
-    JSON.stringify(['login', tools.place, shared.issuer, 'gateway', null]),
-  );
+  const seal = new TextSeal(sealingKey, JSON.stringify(['login', shared.issuer, 'gateway', null]));
   return { facade, seal };
 }
 const noMetadata: IssuerMetadata = { get: () => Promise.resolve(undefined), close: () => undefined };

@@ -51,6 +51,8 @@ const keyed = { provenAt: z.string().optional() };
 const pending = z.object({
   client: z.string(),
   ...keyed,
+  /** The issuer at which the login began: logins with the same client of the provider share the seal. */
+  at: z.string(),
   redirectUri: z.string(),
   challenge: z.string(),
   state: z.string().optional(),
@@ -62,6 +64,7 @@ const sent = pending.extend({ verifier: z.string() });
 const granted = z.object({
   client: z.string(),
   ...keyed,
+  at: z.string(),
   redirectUri: z.string(),
   challenge: z.string(),
   code: z.string(),
@@ -89,13 +92,13 @@ export class LoginFacade {
     this.shared = shared;
     this.metadata = metadata;
     this.tools = tools;
-    const { sealingKey, place, log } = tools;
+    const { sealingKey, log } = tools;
     if (sealingKey === undefined)
       log.warn('mcpAuthentication: registered clients are forgotten at a restart; set config.session.key', {
         issuer: shared.issuer,
       });
-    // Another provider, client or tenant in the same place cannot open the texts.
-    const whose = JSON.stringify(['login', place, shared.issuer, shared.clientId, tools.tenant ?? null]);
+    // No place: unnamed routes get another name when a route comes before them, and clients keep their texts.
+    const whose = JSON.stringify(['login', shared.issuer, shared.clientId, tools.tenant ?? null]);
     this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), whose);
     this.clients = new LoginClients(sources, this.seal, tools);
   }
@@ -190,6 +193,7 @@ export class LoginFacade {
     const request: z.infer<typeof pending> = {
       client: digest(clientId),
       provenAt: client.isPublic ? undefined : this.issuerOf(place),
+      at: this.issuerOf(place),
       redirectUri,
       challenge,
       ...(state === undefined ? {} : { state }),
@@ -251,10 +255,11 @@ export class LoginFacade {
     const code = query.get('code');
     if (code === null || code === '')
       return this.back(place, login.data, { error: errorOf(query.get('error')) });
-    const { client: of, provenAt, redirectUri, challenge, verifier } = login.data;
+    const { client: of, provenAt, at, redirectUri, challenge, verifier } = login.data;
     const grant: z.infer<typeof granted> = {
       client: of,
       provenAt,
+      at,
       redirectUri,
       challenge,
       code,
@@ -272,7 +277,7 @@ export class LoginFacade {
     if ('status' in client) return client;
     switch (form.get('grant_type')) {
       case 'authorization_code':
-        return await this.redeem(form, client);
+        return await this.redeem(form, client, names.issuer);
       case 'refresh_token':
         return await this.refresh(form, client);
       default:
@@ -280,12 +285,12 @@ export class LoginFacade {
     }
   }
 
-  private async redeem(form: URLSearchParams, client: AskingClient): Promise<Reply> {
+  private async redeem(form: URLSearchParams, client: AskingClient, issuer: string): Promise<Reply> {
     const grant = granted.safeParse(this.seal.open('code', form.get('code') ?? ''));
     if (!grant.success || grant.data.until < this.tools.now())
       return oauthError('invalid_grant', 'the code is not valid, or has expired');
-    const { redirectUri, challenge, code, verifier, callback } = grant.data;
-    if (!isOf(grant.data, client) || form.get('redirect_uri') !== redirectUri)
+    const { at, redirectUri, challenge, code, verifier, callback } = grant.data;
+    if (!isOf(grant.data, client) || at !== issuer || form.get('redirect_uri') !== redirectUri)
       return oauthError('invalid_grant', 'the code was issued to another client or address');
     if (!equal(challenge, digest(form.get('code_verifier') ?? '')))
       return oauthError('invalid_grant', 'code_verifier does not fit the code_challenge');
@@ -352,10 +357,11 @@ export class LoginFacade {
     });
   }
 
-  /** Did this browser begin the login, and is it still young enough? */
-  private isOwn(exchange: Exchange, place: LoginPlace, { browser, until }: z.infer<typeof pending>): boolean {
+  /** Did this browser begin the login here, and is it still young enough? */
+  private isOwn(exchange: Exchange, place: LoginPlace, login: z.infer<typeof pending>): boolean {
     const own = browserOf(exchange, place);
-    return own !== undefined && equal(digest(own), browser) && this.tools.now() <= until;
+    if (own === undefined || !equal(digest(own), login.browser)) return false;
+    return login.at === this.issuerOf(place) && this.tools.now() <= login.until;
   }
 
   /** Sends the browser back to the client, with the issuer of the facade (RFC 9207). */
