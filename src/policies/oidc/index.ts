@@ -4,6 +4,7 @@ import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
 import type { HeaderLine, Reply } from '../../http/index.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
+import { LoginCalls } from '../loginCalls.ts';
 import type { Draws, Exchange, Policy, PolicyTools, TokenLimit } from '../policy.ts';
 import { CookieJar } from './cookies.ts';
 import { callbackPath, logoutPath, oidcSchema, type OidcSettings } from './facts.ts';
@@ -41,6 +42,7 @@ class BrowserLogin {
   private readonly sessions: Sessions;
   private readonly logins: Logins;
   private readonly renewals: Renewals;
+  private readonly calls: LoginCalls;
   private readonly turns: Draws;
   private readonly id: string;
   private readonly paths: { readonly origin: string; readonly callback: string; readonly logout: string };
@@ -63,6 +65,7 @@ class BrowserLogin {
     this.sessions = new Sessions(seal, this.jar, issuer);
     this.logins = new Logins(seal, this.jar);
     this.renewals = Renewals.of(tools.keySets);
+    this.calls = LoginCalls.of(tools.keySets);
     this.turns = (tools.globalTokens ?? tools.tokens).open(`oidc ${id}`, [turn]);
     this.provider = new OidcProvider(settings, tools);
   }
@@ -142,10 +145,17 @@ class BrowserLogin {
     present: ReadonlyMap<string, string>,
   ): Promise<Reply> {
     const { request, responseHeaders } = exchange;
-    const over = this.logins.end(login);
-    // Whatever comes of it, this callback is over.
-    responseHeaders.add(...over);
-    const granted = await this.provider.redeem(request.query, login);
+    const granted = await this.calls.run(`oidc ${this.id}`, request.remoteAddress, () => {
+      // Whatever comes of it, this callback is over.
+      responseHeaders.add(...this.logins.end(login));
+      // The browser can send its cookie again.
+      if (!this.calls.use(login.state, login.until, this.tools.now()))
+        throw new GatewayError('login_invalid', {
+          detail: 'oidc: the callback came before',
+          headers: noStore,
+        });
+      return this.provider.redeem(request.query, login);
+    });
     const now = this.tools.now();
     // The browser would go round in circles.
     if (granted.until <= now)

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { TextSeal } from '../../auth/index.ts';
+import { jsonAnswer, startLoopback } from '../../auth/loopback.testing.ts';
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { until } from '../../until.testing.ts';
@@ -240,4 +241,31 @@ test('a renewal in progress does not undo a logout, and its refresh token is rev
   await until('the revocations', () => revoked.length === 2);
   assert.deepEqual(revoked, ['first', 'next']);
   close();
+});
+
+test('a callback that comes again is refused, and the provider is not asked again', async (t) => {
+  const provider = await startLoopback(jsonAnswer({ error: 'invalid_grant' }));
+  t.after(() => provider.close());
+  const { url: issuer } = provider;
+  const endpoints = { authorizationEndpoint: `${issuer}/authorize`, tokenEndpoint: `${issuer}/token` };
+  const steps = prepared(oidc, { ...explicit, issuer, ...endpoints }, toolsWith([]));
+  t.after(() => steps.close?.());
+  const ask = async (target: string, cookie: string) => {
+    const headers: HeaderLine[] = [
+      ['accept', 'text/html'],
+      ['cookie', cookie],
+    ];
+    return await steps.onRequest?.(new FakeExchange({ target, host: 'app.test', scheme: 'https', headers }));
+  };
+  const { headers = [] } = (await ask('/', '')) ?? {};
+  const state = new URL(new Map(headers).get('location') ?? '').searchParams.get('state') ?? '';
+  const cookie = new Map(headers).get('set-cookie')?.split(';')[0] ?? '';
+  const callback = `/oauth/callback?${new URLSearchParams({ state, code: 'made up' }).toString()}`;
+  await assert.rejects(ask(callback, cookie), GatewayError);
+  assert.deepEqual(provider.asked, ['/token']);
+  await assert.rejects(ask(callback, cookie), {
+    code: 'login_invalid',
+    detail: 'oidc: the callback came before',
+  });
+  assert.deepEqual(provider.asked, ['/token']);
 });

@@ -11,10 +11,10 @@ import {
 } from '../../../auth/index.ts';
 import { hostnameMatches } from '../../../model/index.ts';
 import { oncePerProcess } from '../../oncePerProcess.ts';
+import { UsedOnce } from '../../usedOnce.ts';
 import { DocumentReads, type DocumentReach } from './documentReads.ts';
 import { shownName, tokenMethods, type ClientKeys, type KnownClient } from './knownClient.ts';
 import { redirectUriList } from './redirectUris.ts';
-import { UsedAssertions } from './usedAssertions.ts';
 
 export interface ClientDocumentSettings {
   /** Host names; a leading `*.` stands for one or more labels, `*` alone for every host. */
@@ -77,7 +77,8 @@ const shared = oncePerProcess(() => ({
       name.length + redirectUris.join('').length + (keys === undefined ? 0 : sizeOf(keys.source)),
   }),
   keySets: new DocumentReads<KeyList>({ mostBytes: 65_536, charactersOf: sizeOf }),
-  used: new UsedAssertions(),
+  /** Assertions (RFC 7523 §3, `jti`). Without a code and its verifier, or a refresh token, they are worth nothing. */
+  used: new UsedOnce(),
 }));
 
 /**
@@ -143,7 +144,7 @@ export class ClientDocuments {
     const { algorithm } = known;
     const proof = await verifyAssertion(assertion, { id, audiences, algorithm, keys }, this.now);
     if ('reason' in proof) return proof;
-    return this.shared.used.use(id, proof)
+    return this.shared.used.use(JSON.stringify([id, proof.id]), proof.until, proof.checkedAt)
       ? proof
       : { reason: 'claims', detail: 'jti: the assertion was used before' };
   }

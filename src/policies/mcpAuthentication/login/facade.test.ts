@@ -8,6 +8,7 @@ import type { HeaderLine, Reply } from '../../../http/index.ts';
 import { FakeExchange, type FakeRequest } from '../../exchange.testing.ts';
 import type { PolicyTools } from '../../policy.ts';
 import { toolsWith } from '../../tools.testing.ts';
+import { until } from '../../../until.testing.ts';
 import { LoginFacade } from './facade.ts';
 
 const place = { origin: 'http://gateway.test', path: '/mcp' };
@@ -86,14 +87,14 @@ const verifier = 'v'.repeat(43);
 const redirect_uri = 'http://127.0.0.1:33418/callback';
 
 /** A facade of a provider, and a client that logs in at it. */
-function stageOf(issuer: string, tools: PolicyTools) {
+function stageOf(issuer: string, tools: PolicyTools, isKnown = () => true) {
   const metadata = {
     get: () =>
-      Promise.resolve({
-        issuer,
-        authorization_endpoint: `${issuer}/authorize`,
-        token_endpoint: `${issuer}/token`,
-      }),
+      Promise.resolve(
+        isKnown()
+          ? { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` }
+          : undefined,
+      ),
     close: () => undefined,
   };
   const sources = { registers: true, documents: undefined };
@@ -103,8 +104,6 @@ function stageOf(issuer: string, tools: PolicyTools) {
     assert.ok(reply !== undefined, name);
     return reply;
   };
-  const post = (name: string, form: Record<string, string>, at = place): Promise<Reply> =>
-    ask(name, { method: 'POST', body: new URLSearchParams(form).toString() }, at);
   const register = async (): Promise<string> => {
     const reply = await ask('mcp-login-register', {
       method: 'POST',
@@ -134,25 +133,34 @@ function stageOf(issuer: string, tools: PolicyTools) {
     return { headers, sent, state: parameterOf(sent, 'state') };
   };
   /** The provider sends the browser back. */
-  const callback = async (client: string, at = place): Promise<Reply> => {
-    const { headers, state } = await consent(client);
-    const query = new URLSearchParams({ state, code: 'of the provider' });
+  const back = (
+    { headers, state }: Awaited<ReturnType<typeof consent>>,
+    code: string,
+    at = place,
+  ): Promise<Reply> => {
+    const query = new URLSearchParams({ state, code });
     return ask('mcp-login-callback', { headers, target: `/?${query.toString()}` }, at);
   };
-  const redeem = (client_id: string, code: string, changes: Record<string, string> = {}, at = place) =>
-    post(
-      'mcp-login-token',
-      {
-        grant_type: 'authorization_code',
-        client_id,
-        code,
-        code_verifier: verifier,
-        redirect_uri,
-        ...changes,
-      },
-      at,
-    );
-  return { facade, register, authorize, consent, callback, redeem };
+  const callback = async (client: string, at = place): Promise<Reply> =>
+    back(await consent(client), 'of the provider', at);
+  const redeem = (
+    client_id: string,
+    code: string,
+    changes: Record<string, string> = {},
+    at = place,
+    remoteAddress = '192.0.2.1',
+  ): Promise<Reply> => {
+    const grant = {
+      grant_type: 'authorization_code',
+      client_id,
+      code,
+      code_verifier: verifier,
+      redirect_uri,
+    };
+    const body = new URLSearchParams({ ...grant, ...changes }).toString();
+    return ask('mcp-login-token', { method: 'POST', body, remoteAddress }, at);
+  };
+  return { facade, register, authorize, consent, back, callback, redeem };
 }
 
 const parameterOf = ({ headers }: Reply, name: string): string =>
@@ -188,6 +196,77 @@ test('a login that began at one resource does not go on at another one of the sa
   assert.notEqual(code, '');
   assert.equal(errorIn(await stage.redeem(client, code, {}, other)), 'invalid_grant');
   stage.facade.close();
+});
+
+test('a login asks the provider for tokens once, however often its code and its callback are repeated', async (t) => {
+  const provider = await startLoopback(jsonAnswer({ error: 'invalid_grant' }));
+  t.after(() => provider.close());
+  const stage = stageOf(provider.url, { ...toolsWith([]), sealingKey });
+  t.after(() => stage.facade.close());
+  const client = await stage.register();
+  const consent = await stage.consent(client);
+  const [code, sibling] = await Promise.all(
+    ['a', 'b'].map(async (made) => parameterOf(await stage.back(consent, made), 'code')),
+  );
+  assert.ok(code !== undefined && sibling !== undefined && code !== sibling);
+  const wrong = await stage.redeem(client, code, { code_verifier: 'w'.repeat(43) });
+  assert.deepEqual([errorIn(wrong), provider.asked.length], ['invalid_grant', 0]);
+  for (const repeated of [code, code, `${code}=`, sibling])
+    assert.equal(errorIn(await stage.redeem(client, repeated)), 'invalid_grant');
+  assert.deepEqual(provider.asked, ['/token']);
+});
+
+test('a code stays good where the provider was not asked, and is lost where it was', async (t) => {
+  let isDown = true;
+  const provider = await startLoopback((request, response) => {
+    if (isDown) request.socket.destroy();
+    else jsonAnswer({ access_token: 'token', token_type: 'Bearer' })(request, response);
+  });
+  t.after(() => provider.close());
+  const tools = { ...toolsWith([]), sealingKey };
+  let isKnown = false;
+  const stage = stageOf(provider.url, tools, () => isKnown);
+  t.after(() => stage.facade.close());
+  const client = await stage.register();
+  isKnown = true;
+  const code = parameterOf(await stage.callback(client), 'code');
+  const lost = parameterOf(await stage.callback(client), 'code');
+  isKnown = false;
+  assert.equal((await stage.redeem(client, code)).status, 503);
+  isKnown = true;
+  assert.equal((await stage.redeem(client, lost)).status, 502);
+  isDown = false;
+  assert.equal((await stage.redeem(client, code)).status, 200);
+  assert.equal(errorIn(await stage.redeem(client, lost)), 'invalid_grant');
+});
+
+test('one client has a limit of calls in progress at the provider, which others do not feel', async (t) => {
+  const answers: (() => void)[] = [];
+  const arrived = Promise.withResolvers<void>();
+  const provider = await startLoopback((request, response) => {
+    answers.push(() => jsonAnswer({ access_token: 'token', token_type: 'Bearer' })(request, response));
+    if (answers.length === 33) arrived.resolve();
+  });
+  t.after(() => provider.close());
+  const stage = stageOf(provider.url, { ...toolsWith([]), sealingKey });
+  t.after(() => stage.facade.close());
+  const client = await stage.register();
+  const codes = await Promise.all(
+    Array.from({ length: 34 }, async () => parameterOf(await stage.callback(client), 'code')),
+  );
+  const [other = '', last = '', ...most] = codes;
+  const calls = most.map((code) => stage.redeem(client, code));
+  const refused = await stage.redeem(client, last);
+  assert.deepEqual([refused.status, errorIn(refused)], [503, 'temporarily_unavailable']);
+  assert.equal(new Map(refused.headers).get('retry-after'), '1');
+  calls.push(stage.redeem(client, other, {}, place, '198.51.100.7'));
+  await arrived.promise;
+  for (const answer of answers.splice(0)) answer();
+  assert.deepEqual(new Set((await Promise.all(calls)).map(({ status }) => status)), new Set([200]));
+  const again = stage.redeem(client, last);
+  await until('the call', () => answers.length === 1);
+  answers[0]?.();
+  assert.equal((await again).status, 200, 'the refused code stayed good');
 });
 
 /** A facade whose provider gives no metadata, and what another replica has sealed for a client of it. */

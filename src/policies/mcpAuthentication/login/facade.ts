@@ -5,6 +5,7 @@ import { GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
 import { cookieValues, type Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
+import { LoginCalls } from '../../loginCalls.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
 import { LoginClients, type AskingClient, type ClientSources } from './clients.ts';
 import { consentPage, errorPage } from './consentPage.ts';
@@ -74,11 +75,14 @@ const granted = z.object({
 });
 const refresh = z.object({ client: z.string(), ...keyed, token: z.string() });
 
+/** The answer to a grant; `used` where the provider was not asked, because the login has redeemed a code before. */
+type GrantAnswer = TokenAnswer | { readonly kind: 'used' };
+
 /**
  * An authorization server in front of a provider that registers no clients: it registers MCP clients, asks users for
  * consent, and logs them in at the provider as one shared client. It keeps nothing: registrations, logins, codes and
- * refresh tokens are sealed texts that the client carries, so that every replica can go on. A code is good once
- * because the provider's code in it is.
+ * refresh tokens are sealed texts that the client carries, so that every replica can go on. A process remembers the
+ * logins that have redeemed a code; other processes rely on the provider, whose code is good once, too.
  */
 export class LoginFacade {
   private readonly shared: SharedClient;
@@ -86,6 +90,8 @@ export class LoginFacade {
   private readonly seal: TextSeal;
   private readonly clients: LoginClients;
   private readonly tools: Pick<PolicyTools, 'log' | 'now' | 'fetch'>;
+  private readonly whose: string;
+  private readonly calls: LoginCalls;
   private readonly ended = new AbortController();
 
   constructor(shared: SharedClient, sources: ClientSources, metadata: IssuerMetadata, tools: PolicyTools) {
@@ -99,6 +105,8 @@ export class LoginFacade {
       });
     // No place: unnamed routes get another name when a route comes before them, and clients keep their texts.
     const whose = JSON.stringify(['login', shared.issuer, shared.clientId, tools.tenant ?? null]);
+    this.whose = whose;
+    this.calls = LoginCalls.of(tools.keySets);
     this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), whose);
     this.clients = new LoginClients(sources, this.seal, tools);
   }
@@ -277,15 +285,20 @@ export class LoginFacade {
     if ('status' in client) return client;
     switch (form.get('grant_type')) {
       case 'authorization_code':
-        return await this.redeem(form, client, names.issuer);
+        return await this.redeem(exchange, form, client, names.issuer);
       case 'refresh_token':
-        return await this.refresh(form, client);
+        return await this.refresh(exchange, form, client);
       default:
         return oauthError('unsupported_grant_type', 'expected authorization_code or refresh_token');
     }
   }
 
-  private async redeem(form: URLSearchParams, client: AskingClient, issuer: string): Promise<Reply> {
+  private async redeem(
+    exchange: Exchange,
+    form: URLSearchParams,
+    client: AskingClient,
+    issuer: string,
+  ): Promise<Reply> {
     const grant = granted.safeParse(this.seal.open('code', form.get('code') ?? ''));
     if (!grant.success || grant.data.until < this.tools.now())
       return oauthError('invalid_grant', 'the code is not valid, or has expired');
@@ -295,23 +308,23 @@ export class LoginFacade {
     if (!equal(challenge, digest(form.get('code_verifier') ?? '')))
       return oauthError('invalid_grant', 'code_verifier does not fit the code_challenge');
     if (lacksProof(grant.data, client)) return needsAssertion;
-    const answer = await this.ask({
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: callback,
-      code_verifier: verifier,
-    });
+    const answer = await this.ask(
+      exchange,
+      { grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier: verifier },
+      // The code itself has several spellings, and a callback that is repeated makes further ones.
+      verifier,
+    );
     return this.tokens(answer, issuedTo(grant.data, client), undefined);
   }
 
-  private async refresh(form: URLSearchParams, client: AskingClient): Promise<Reply> {
+  private async refresh(exchange: Exchange, form: URLSearchParams, client: AskingClient): Promise<Reply> {
     const written = form.get('refresh_token') ?? '';
     const held = refresh.safeParse(this.seal.open('refresh', written));
     if (!held.success || !isOf(held.data, client))
       return oauthError('invalid_grant', 'the refresh token is not valid for this client');
     if (lacksProof(held.data, client)) return needsAssertion;
     const scope = form.get('scope');
-    const answer = await this.ask({
+    const answer = await this.ask(exchange, {
       grant_type: 'refresh_token',
       refresh_token: held.data.token,
       ...(scope === null || scope === '' ? {} : { scope }),
@@ -319,25 +332,36 @@ export class LoginFacade {
     return this.tokens(answer, issuedTo(held.data, client), written);
   }
 
-  private async ask(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
+  /** @param login the one that ends with this call, whatever comes of it */
+  private async ask(
+    { request }: Exchange,
+    form: Readonly<Record<string, string>>,
+    login?: string,
+  ): Promise<GrantAnswer> {
     const metadata = await this.metadata.get();
     if (metadata === undefined) throw new GatewayError('issuer_metadata_unavailable');
     const { issuer, clientId, clientSecret } = this.shared;
-    const { log } = this.tools;
-    return await askProvider({
-      metadata,
-      issuer,
-      clientId,
-      clientSecret,
-      form,
-      fetch: this.tools.fetch,
-      signal: this.ended.signal,
-      log,
+    const { log, now } = this.tools;
+    return await this.calls.run<GrantAnswer>(this.whose, request.remoteAddress, () => {
+      // Until then, the callback of this login can make further codes.
+      const until = now() + loginMs + codeMs;
+      if (login !== undefined && !this.calls.use(login, until, now())) return { kind: 'used' };
+      return askProvider({
+        metadata,
+        issuer,
+        clientId,
+        clientSecret,
+        form,
+        fetch: this.tools.fetch,
+        signal: this.ended.signal,
+        log,
+      });
     });
   }
 
   /** Passes tokens on; a refresh token is sealed, because it is worth something together with the shared secret. */
-  private tokens(answer: TokenAnswer, { client, provenAt }: Issued, before: string | undefined): Reply {
+  private tokens(answer: GrantAnswer, { client, provenAt }: Issued, before: string | undefined): Reply {
+    if (answer.kind === 'used') return oauthError('invalid_grant', 'the code was used before');
     if (answer.kind === 'refused') return oauthError(answer.error, 'the identity provider refused the grant');
     if (answer.kind === 'failed')
       return oauthError('server_error', 'the identity provider has not answered as expected', 502);
@@ -390,12 +414,15 @@ async function inForm({ request }: Exchange, answer: Promise<Reply>): Promise<Re
 }
 
 const unavailable = oauthError('temporarily_unavailable', 'the identity provider does not answer', 503);
+const busy = oauthError('temporarily_unavailable', 'too many logins wait for the identity provider', 503);
+const again = (reply: Reply, seconds: number): Reply => ({
+  ...reply,
+  headers: [...(reply.headers ?? []), ['retry-after', String(seconds)]],
+});
 const refusals: ReadonlyMap<string, Reply> = new Map([
   ['body_too_large', oauthError('invalid_request', 'the body of the request is too large', 413)],
-  [
-    'issuer_metadata_unavailable',
-    { ...unavailable, headers: [...(unavailable.headers ?? []), ['retry-after', '5']] },
-  ],
+  ['issuer_metadata_unavailable', again(unavailable, 5)],
+  ['overloaded', again(busy, 1)],
 ]);
 
 /** RFC 6749 §3.1.2: the query of a redirect URI stays as the client has written it. */
