@@ -1,6 +1,6 @@
 import type { Logger } from '../telemetry/index.ts';
 import type { PublicKey } from './contract.ts';
-import { readPublicKey, type SkippedKey } from './publicKey.ts';
+import { ofClients, readPublicKey, type KeyRules, type SkippedKey } from './publicKey.ts';
 
 /** The usable keys of one set, by id. */
 export interface KeyList {
@@ -22,7 +22,7 @@ export function readKeyList(jwks: unknown, log: Logger): KeyList {
   const entries = entriesOf(jwks);
   if (entries.length > maxKeys)
     log.warn('Key set too long: keys above the limit ignored', { keys: entries.length });
-  return listOf(entries.slice(0, maxKeys), true, ({ skipped, expected }, index) => {
+  return listOf(entries.slice(0, maxKeys), undefined, ({ skipped, expected }, index) => {
     const say = expected ? 'debug' : 'warn';
     log[say]('key of the set skipped', { index, reason: skipped });
   });
@@ -37,7 +37,7 @@ export function readClientKeys(jwks: unknown): KeyList {
   if (entries.length > maxClientKeys) throw new Error(`a key set of more than ${maxClientKeys} keys`);
   let first: string | undefined;
   try {
-    return listOf(entries, false, ({ skipped }) => (first ??= skipped));
+    return listOf(entries, ofClients, ({ skipped }) => (first ??= skipped));
   } catch (error) {
     throw first === undefined ? error : new Error(`the first key cannot be used: ${first}`);
   }
@@ -51,13 +51,13 @@ function entriesOf(jwks: unknown): readonly unknown[] {
 
 function listOf(
   entries: readonly unknown[],
-  needsIds: boolean,
+  rules: KeyRules | undefined,
   onSkipped: (key: SkippedKey, index: number) => void,
 ): KeyList {
   const byKid = new Map<string, PublicKey[]>();
   const prints: string[] = [];
   for (const [index, entry] of entries.entries()) {
-    const key = readPublicKey(entry, needsIds);
+    const key = readPublicKey(entry, rules);
     if ('skipped' in key) {
       onSkipped(key, index);
       continue;

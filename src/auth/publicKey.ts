@@ -15,14 +15,27 @@ const skip = (skipped: string, expected = false): SkippedKey => ({ skipped, expe
 
 const coordinateBytes: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66 };
 
+/** The keys that the gateway takes from an author. */
+export interface KeyRules {
+  /** False: a key without `kid` has the empty one. */
+  readonly needsId: boolean;
+  readonly mostRsaBits: number;
+  /** The only exponent of RSA keys; undefined: any odd one of at most 32 bits. */
+  readonly rsaExponent?: bigint;
+}
+
+const ofIssuers: KeyRules = { needsId: true, mostRsaBits: 8192 };
+/** A stranger may have written the keys of a client: a check with a longer key or exponent takes many times as long. */
+export const ofClients: KeyRules = { needsId: false, mostRsaBits: 4096, rsaExponent: 65_537n };
+
 /**
  * Takes one entry of a key set (RFC 7517) if it is a public key that may check signatures and is strong enough;
  * otherwise says why not. An unusual entry must not spoil the others.
- * @param needsId false: a key without `kid` has the empty one
  */
-export function readPublicKey(entry: unknown, needsId = true): PublicKey | SkippedKey {
+export function readPublicKey(entry: unknown, rules = ofIssuers): PublicKey | SkippedKey {
   if (typeof entry !== 'object' || entry === null) return skip('not an object');
   const jwk = entry as Record<string, unknown>;
+  const { needsId } = rules;
   const kid = jwk.kid ?? (needsId ? undefined : '');
   if (typeof kid !== 'string' || (kid === '' && needsId)) return skip('no kid: tokens cannot name it');
   const purpose = wrongPurpose(jwk);
@@ -35,7 +48,7 @@ export function readPublicKey(entry: unknown, needsId = true): PublicKey | Skipp
   const usable = narrow(fitting, jwk.alg);
   if (usable.length === 0)
     return skip(`algorithm ${receivedValue(jwk.alg ?? jwk.crv)} of type ${receivedValue(jwk.kty)}`);
-  const key = kind.read(jwk);
+  const key = kind.read(jwk, rules);
   return 'skipped' in key ? key : { kid, key, algorithms: new Set(usable) };
 }
 
@@ -55,7 +68,7 @@ function narrow(fitting: readonly Algorithm[], alg: unknown): readonly Algorithm
 
 interface KeyKind {
   readonly algorithms: (jwk: Record<string, unknown>) => readonly Algorithm[];
-  readonly read: (jwk: Record<string, unknown>) => KeyObject | SkippedKey;
+  readonly read: (jwk: Record<string, unknown>, rules: KeyRules) => KeyObject | SkippedKey;
 }
 
 const named = Object.keys(algorithms).filter(isAlgorithm);
@@ -71,7 +84,10 @@ const kinds: ReadonlyMap<unknown, KeyKind> = new Map<unknown, KeyKind>([
   ['OKP', { algorithms: (jwk) => ofKind('OKP', jwk.crv), read: (jwk) => readPoint(jwk, ['x']) }],
 ]);
 
-function readRsa(jwk: Record<string, unknown>): KeyObject | SkippedKey {
+function readRsa(
+  jwk: Record<string, unknown>,
+  { mostRsaBits, rsaExponent }: KeyRules,
+): KeyObject | SkippedKey {
   const modulus = bytesOf(jwk.n);
   const exponent = bytesOf(jwk.e);
   if (modulus === undefined || exponent === undefined) return skip('n or e is not canonical base64url');
@@ -79,9 +95,12 @@ function readRsa(jwk: Record<string, unknown>): KeyObject | SkippedKey {
   const e = BigInt(`0x${exponent.toString('hex')}`);
   const bits = n.toString(2).length;
   // Large ones make every check slow; small ones can be broken (NIST SP 800-131A).
-  if (bits < 2048 || bits > 8192) return skip(`an RSA modulus of ${bits} bits (2048 to 8192 are taken)`);
+  if (bits < 2048 || bits > mostRsaBits)
+    return skip(`an RSA modulus of ${bits} bits (2048 to ${mostRsaBits} are taken)`);
   if (e < 3n || e % 2n === 0n || e > 0xffff_ffffn)
     return skip('an RSA exponent that is even, 1, or very large');
+  if (rsaExponent !== undefined && e !== rsaExponent)
+    return skip(`an RSA exponent of ${e} (only ${rsaExponent} is taken)`);
   if (n % 2n === 0n || isRoca(n)) return skip('an RSA modulus that can be factored');
   return imported({ kty: 'RSA', n: jwk.n as string, e: jwk.e as string });
 }
