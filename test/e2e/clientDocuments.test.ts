@@ -170,6 +170,28 @@ test('without its key, nobody gets tokens for such a client, and its code stays 
   assert.equal((await login.redeem('', '', { ...refresh, ...proof(id, tokenEndpoint) }))[0], 200);
 });
 
+test('the gateway reads no key for an assertion without a code or a refresh token of the client', async () => {
+  const id = keyedClient('/unread.json', { jwks_uri: `https://localhost:${server.port}/unread-keys.json` });
+  const other = client('/other-login.json');
+  const back = await login.logIn(login.authorizeUrl(other));
+  const [, tokens] = await login.redeem(other, back.searchParams.get('code') ?? '');
+  const again = (await login.logIn(login.authorizeUrl(other))).searchParams.get('code') ?? '';
+  server.asked.length = 0;
+  const assertion = proof(id, login.wellKnown('mcp-login-token'));
+  const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+  for (const [code, more] of [
+    ['', {}],
+    ['invented', {}],
+    [again, {}],
+    ['', { grant_type: 'refresh_token', refresh_token: 'invented' }],
+    ['', refresh],
+  ] as const) {
+    const [status, answer] = await login.redeem(id, code, { ...more, ...assertion });
+    assert.deepEqual([status, answer.error], [400, 'invalid_grant']);
+  }
+  assert.deepEqual(server.asked, []);
+});
+
 test('a client that may be public does not need its key, and a wrong proof is refused all the same', async () => {
   const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
   const id = keyedClient('/both.json', both);

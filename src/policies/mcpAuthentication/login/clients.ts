@@ -32,8 +32,9 @@ export interface AskingClient {
   readonly provenAt: string | undefined;
 }
 
-/** The names of the gateway as an authorization server. */
-export interface ServerNames {
+/** A request for tokens, and the names of the gateway as an authorization server. */
+export interface TokenRequest {
+  readonly form: URLSearchParams;
   readonly issuer: string;
   readonly tokenEndpoint: string;
 }
@@ -105,23 +106,29 @@ export class LoginClients {
     return this.documents === undefined ? [tokenMethods.none] : Object.values(tokenMethods);
   }
 
-  /** The client that asks for tokens, or the refusal. Its codes and refresh tokens are bound to the id. */
-  async asking(form: URLSearchParams, { issuer, tokenEndpoint }: ServerNames): Promise<AskingClient | Reply> {
-    // RFC 6749 §3.2: a parameter without a value is as good as absent.
-    const written = (name: string): string => form.get(name) ?? '';
-    const named = written('client_id');
-    const type = written('client_assertion_type');
-    const assertion = written('client_assertion');
+  /** The id of the client that asks for tokens, or the refusal. Its codes and refresh tokens are bound to the id. */
+  asking(form: URLSearchParams): string | Reply {
+    const named = written(form, 'client_id');
     // RFC 7521 §4.2: the assertion names the client, too.
-    const id = named === '' ? (assertedClient(assertion) ?? '') : named;
-    const documents = this.documents?.admits(id) === true ? this.documents : undefined;
-    if (documents === undefined && this.opened(id) === undefined)
-      return oauthError('invalid_client', 'the client is not registered here', 401);
+    const id = named === '' ? (assertedClient(written(form, 'client_assertion')) ?? '') : named;
+    return this.documents?.admits(id) === true || this.opened(id) !== undefined
+      ? id
+      : oauthError('invalid_client', 'the client is not registered here', 401);
+  }
+
+  /**
+   * Checks the proof of a client, if it sends one. Checks of signatures take time, so the caller first makes sure that
+   * the client has a code or a refresh token.
+   * @param id one that `asking` has returned
+   */
+  async prove(id: string, { form, issuer, tokenEndpoint }: TokenRequest): Promise<AskingClient | Reply> {
+    const type = written(form, 'client_assertion_type');
+    const assertion = written(form, 'client_assertion');
     if (assertion === '' && type === '') return { id, provenAt: undefined };
-    if (documents === undefined || type !== assertionType)
+    if (this.documents?.admits(id) !== true || type !== assertionType)
       return oauthError('invalid_client', `expected a client with a document, and ${assertionType}`, 401);
     try {
-      const proof = await documents.prove(id, assertion, [issuer, tokenEndpoint]);
+      const proof = await this.documents.prove(id, assertion, [issuer, tokenEndpoint]);
       if (!('reason' in proof)) return { id, provenAt: issuer };
       const { reason, detail } = proof;
       this.log.warn('Login: the assertion of a client was refused', { client: id, reason, detail });
@@ -137,3 +144,6 @@ export class LoginClients {
     return client && { ...client, isPublic: true };
   }
 }
+
+/** RFC 6749 §3.2: a parameter without a value is as good as absent. */
+const written = (form: URLSearchParams, name: string): string => form.get(name) ?? '';

@@ -7,7 +7,7 @@ import { cookieValues, type Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
 import { LoginCalls } from '../../loginCalls.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
-import { LoginClients, type AskingClient, type ClientSources } from './clients.ts';
+import { LoginClients, type AskingClient, type ClientSources, type TokenRequest } from './clients.ts';
 import { consentPage, errorPage } from './consentPage.ts';
 import { loginCookie } from './loginCookie.ts';
 import { askProvider, type TokenAnswer } from './providerTokens.ts';
@@ -280,33 +280,31 @@ export class LoginFacade {
 
   private async token(exchange: Exchange, place: LoginPlace): Promise<Reply> {
     const form = formOf(await exchange.request.readBody(mostBodyBytes));
-    const names = { issuer: this.issuerOf(place), tokenEndpoint: urlOf(place, 'token') };
-    const client = await this.clients.asking(form, names);
-    if ('status' in client) return client;
+    const asked = { form, issuer: this.issuerOf(place), tokenEndpoint: urlOf(place, 'token') };
+    const id = this.clients.asking(form);
+    if (typeof id !== 'string') return id;
     switch (form.get('grant_type')) {
       case 'authorization_code':
-        return await this.redeem(exchange, form, client, names.issuer);
+        return await this.redeem(exchange, id, asked);
       case 'refresh_token':
-        return await this.refresh(exchange, form, client);
+        return await this.refresh(exchange, id, asked);
       default:
         return oauthError('unsupported_grant_type', 'expected authorization_code or refresh_token');
     }
   }
 
-  private async redeem(
-    exchange: Exchange,
-    form: URLSearchParams,
-    client: AskingClient,
-    issuer: string,
-  ): Promise<Reply> {
+  private async redeem(exchange: Exchange, id: string, asked: TokenRequest): Promise<Reply> {
+    const { form, issuer } = asked;
     const grant = granted.safeParse(this.seal.open('code', form.get('code') ?? ''));
     if (!grant.success || grant.data.until < this.tools.now())
       return oauthError('invalid_grant', 'the code is not valid, or has expired');
     const { at, redirectUri, challenge, code, verifier, callback } = grant.data;
-    if (!isOf(grant.data, client) || at !== issuer || form.get('redirect_uri') !== redirectUri)
+    if (!isOf(grant.data, id) || at !== issuer || form.get('redirect_uri') !== redirectUri)
       return oauthError('invalid_grant', 'the code was issued to another client or address');
     if (!equal(challenge, digest(form.get('code_verifier') ?? '')))
       return oauthError('invalid_grant', 'code_verifier does not fit the code_challenge');
+    const client = await this.clients.prove(id, asked);
+    if ('status' in client) return client;
     if (lacksProof(grant.data, client)) return needsAssertion;
     const answer = await this.ask(
       exchange,
@@ -317,11 +315,14 @@ export class LoginFacade {
     return this.tokens(answer, issuedTo(grant.data, client), undefined);
   }
 
-  private async refresh(exchange: Exchange, form: URLSearchParams, client: AskingClient): Promise<Reply> {
+  private async refresh(exchange: Exchange, id: string, asked: TokenRequest): Promise<Reply> {
+    const { form } = asked;
     const written = form.get('refresh_token') ?? '';
     const held = refresh.safeParse(this.seal.open('refresh', written));
-    if (!held.success || !isOf(held.data, client))
+    if (!held.success || !isOf(held.data, id))
       return oauthError('invalid_grant', 'the refresh token is not valid for this client');
+    const client = await this.clients.prove(id, asked);
+    if ('status' in client) return client;
     if (lacksProof(held.data, client)) return needsAssertion;
     const scope = form.get('scope');
     const answer = await this.ask(exchange, {
@@ -435,7 +436,7 @@ function withQuery(redirectUri: string, parameters: URLSearchParams): string {
 /** The client that a code or a refresh token was issued to. */
 type Issued = Pick<z.infer<typeof refresh>, 'client' | 'provenAt'>;
 
-const isOf = ({ client }: Issued, { id }: AskingClient): boolean => equal(client, digest(id));
+const isOf = ({ client }: Issued, id: string): boolean => equal(client, digest(id));
 
 /** Did the client have to prove itself, and did not do it there? */
 const lacksProof = (issued: Issued, { provenAt }: AskingClient): boolean =>
