@@ -1,6 +1,6 @@
 import { messageOf } from '../errorText.ts';
 import type { DiscoveredKeys } from './contract.ts';
-import { Unreachable } from '../files/index.ts';
+import { shownUrl, Unreachable } from '../files/index.ts';
 import { metadataAt, metadataUrls, type MetadataRequest } from './issuerMetadata.ts';
 
 /** The address of an issuer's keys, and the reason why its metadata does not name it. */
@@ -24,7 +24,7 @@ export async function findKeys(
       const { jwks_uri: keys } = await metadataAt(url, { issuer, ...request });
       return { url: keyUrl(keys, issuer), problem: undefined };
     } catch (error) {
-      problems.push(`${url}: ${messageOf(error)}`);
+      problems.push(`${shownUrl(url)}: ${messageOf(error)}`);
       if (error instanceof Unreachable) break;
     }
   }

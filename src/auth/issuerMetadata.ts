@@ -1,3 +1,4 @@
+import { shownUrl } from '../files/index.ts';
 import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { getJson } from './getJson.ts';
@@ -54,7 +55,7 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
         askAgainAt = options.now() + freshMs;
         return;
       } catch (error) {
-        problems.push(`${url}: ${messageOf(error)}`);
+        problems.push(`${shownUrl(url)}: ${messageOf(error)}`);
       }
     }
     askAgainAt = options.now() + pauseMs;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import type { KeySet, KeySets } from './contract.ts';
+import { createMetrics } from '../telemetry/index.ts';
 import { createKeySets } from './keySets.ts';
 import { memoryLog } from './log.testing.ts';
 import { jsonAnswer, startLoopback, type Loopback } from './loopback.testing.ts';
@@ -217,4 +218,24 @@ test('an inline set is there at once, and one without a usable key is refused', 
   assert.ok(set.ready && has(set, 'one'));
   assert.throws(() => keySets.use({ kind: 'inline', jwks: '{"keys":[]}' }), /no usable key/);
   assert.equal(keySets.view().length, 1);
+});
+
+test('key sets whose addresses hold a code are named without it, with one sample for each name', async (t) => {
+  const provider = await server(t, jsonAnswer(setOf(one)));
+  const { log, lines } = memoryLog();
+  const metrics = createMetrics({ process: false });
+  const keySets = createKeySets({ log, metrics, pace });
+  t.after(() => keySets.close());
+  const address = `http://127.0.0.1:${provider.port}/keys`;
+  const [first, second] = ['first-code', 'second-code'].map((code) =>
+    use(keySets, `${address}?code=${code}`),
+  );
+  await until('both key sets are ready', () => first?.ready === true && second?.ready === true);
+  const exposed = await metrics.expose();
+  assert.equal(
+    exposed.split('\n').filter((line) => line === `portcullis_jwks_keys{source="${address}"} 1`).length,
+    1,
+  );
+  assert.match(exposed, /jwks_fetches_total\{source="[^"?]+",result="ok"\} 2/);
+  assert.doesNotMatch(exposed + JSON.stringify([lines, keySets.view()]), /(?:first|second)-code/);
 });

@@ -1,3 +1,4 @@
+import { shownUrl } from '../files/index.ts';
 import type { Logger, Metrics, Sample } from '../telemetry/index.ts';
 import type { KeySet, KeySets, KeySetSource, KeySetView, PublicKey } from './contract.ts';
 import { findKeys } from './discovery.ts';
@@ -37,7 +38,13 @@ export function createKeySets(options: KeySetsOptions): OwnKeySets {
   const open = new Map<string, { set: LiveKeySet; users: number }>();
   const pace = { ...defaultPace, ...options.pace };
   const keys = function* (): Iterable<Sample> {
-    for (const { set } of open.values()) yield { labels: { source: set.name }, value: set.view().keys };
+    const fewest = new Map<string, number>();
+    // Sets whose addresses differ only in their queries have the same name, and a name has one sample.
+    for (const { set } of open.values()) {
+      const value = set.view().keys;
+      fewest.set(set.name, Math.min(value, fewest.get(set.name) ?? value));
+    }
+    for (const [source, value] of fewest) yield { labels: { source }, value };
   };
   // A worker without keys shows, whatever the others have.
   options.metrics?.collect('jwks_keys', 'Usable keys of a key set.', 'gauge', ['source'], keys, 'min');
@@ -89,9 +96,9 @@ const idle: Feed = { refetch: () => undefined, close: () => undefined };
 const nameOf = (source: KeySetSource): string => {
   switch (source.kind) {
     case 'url':
-      return source.url;
+      return shownUrl(source.url);
     case 'discovered':
-      return `keys of ${source.issuer}`;
+      return `keys of ${shownUrl(source.issuer)}`;
     case 'file':
       return source.file;
     case 'inline':

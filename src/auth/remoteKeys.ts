@@ -1,3 +1,4 @@
+import { shownUrl } from '../files/index.ts';
 import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { getJson } from './getJson.ts';
@@ -107,7 +108,9 @@ export class RemoteKeys {
     } catch (error) {
       if (this.ended.signal.aborted) return;
       const reason = messageOf(error);
-      onFailure(problem === undefined ? reason : `${url}: ${reason}; metadata of the issuer: ${problem}`);
+      onFailure(
+        problem === undefined ? reason : `${shownUrl(url)}: ${reason}; metadata of the issuer: ${problem}`,
+      );
       const pause = Math.min(pace.maxRetryMs, pace.firstRetryMs * 2 ** Math.min(this.failures, 20));
       this.failures += 1;
       // Spread, so that many gateways do not meet a provider that just came back all at once.

@@ -4,7 +4,15 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { fileMark, maxFileBytes, quietMs, readRegularFile, readRegularText, Settling } from './index.ts';
+import {
+  fileMark,
+  maxFileBytes,
+  quietMs,
+  readRegularFile,
+  readRegularText,
+  Settling,
+  shownUrl,
+} from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-files-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -75,4 +83,15 @@ test('a file that was written in place is due when it was left alone, a replaced
   writeFileSync(`${file}.new`, 'c');
   renameSync(`${file}.new`, file);
   assert.equal(due(), false, 'it was written to under its own name, too');
+});
+
+test('an address is named without its query, its fragment and its user information', () => {
+  const shown = {
+    'https://idp.test/keys': 'https://idp.test/keys',
+    'https://idp.test/keys?code=hidden': 'https://idp.test/keys',
+    'https://idp.test?code=hidden@x': 'https://idp.test',
+    'https://hidden:hidden@idp.test/a@b': 'https://idp.test/a@b',
+    'https://hid@den@idp.test/keys#hidden': 'https://idp.test/keys',
+  };
+  for (const [address, name] of Object.entries(shown)) assert.equal(shownUrl(address), name);
 });

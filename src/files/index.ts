@@ -8,5 +8,6 @@ export {
   readRegularText,
 } from './readRegularFile.ts';
 export { fileMark, fileMarkLater, Settling, quietMs, type FileMark } from './settling.ts';
+export { shownUrl } from './shownUrl.ts';
 export { largeText, onThread } from './thread.ts';
 export { FileWatch } from './watch.ts';

@@ -1,3 +1,4 @@
+import { shownUrl } from '../../../files/index.ts';
 import type { ApiSource } from '../../../model/index.ts';
 import type { Counter, Logger, Metrics, Sample } from '../../../telemetry/index.ts';
 import { toolsOf, type ApiTools } from './apiTools.ts';
@@ -15,9 +16,6 @@ export interface DescriptionUse {
 
 /** Descriptions that no session uses are kept for the next one, up to so many. */
 const maxIdle = 16;
-
-/** The address for logs and metrics: a query may hold a key. */
-const nameOf = ({ url }: UrlSource): string => url.split('?')[0] ?? url;
 
 /** The tools of a URL, as they are at the time of the question. */
 class RemoteUse implements DescriptionUse {
@@ -86,7 +84,7 @@ export class Descriptions {
   }
 
   private open(source: UrlSource): RemoteDescription {
-    const name = nameOf(source);
+    const name = shownUrl(source.url);
     const onFetch = (result: 'ok' | 'failed'): void => this.fetches.add({ source: name, result });
     return new RemoteDescription(source, { log: this.log, onFetch, ...(this.pace && { pace: this.pace }) });
   }
@@ -97,7 +95,8 @@ export class Descriptions {
     for (const one of this.remote.values())
       if (one.used) {
         const value = one.tools?.operations.size ?? 0;
-        tools.set(nameOf(one.source), Math.min(value, tools.get(nameOf(one.source)) ?? value));
+        const name = shownUrl(one.source.url);
+        tools.set(name, Math.min(value, tools.get(name) ?? value));
       }
     for (const [source, value] of tools) yield { labels: { source }, value };
   }

@@ -1,7 +1,7 @@
 /** Descriptions at URLs, whose references may lead to other documents of origins that the operator names. */
 
 import { messageOf } from '../../../errorText.ts';
-import { fetchText, type FetchOptions, type FetchedText } from '../../../files/index.ts';
+import { fetchText, shownUrl, type FetchOptions, type FetchedText } from '../../../files/index.ts';
 import type { OperationChoice } from '../../../model/index.ts';
 import type { Description } from '../description/describe.ts';
 import { describeLinkedElsewhere } from '../description/describeElsewhere.ts';
@@ -62,8 +62,7 @@ export async function describeUrls(
   }
 }
 
-/** The address for logs: a query may hold a key. */
-const nameOf = (location: string): string => (location.split('?')[0] ?? location).slice(0, 200);
+const nameOf = (location: string): string => shownUrl(location).slice(0, 200);
 
 /** @throws DescriptionError */
 function checkOrigin(location: string, origins: readonly string[]): void {

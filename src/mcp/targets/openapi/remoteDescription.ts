@@ -1,5 +1,5 @@
 import { messageOf } from '../../../errorText.ts';
-import { fetchText, maxFileBytes, type FetchOptions } from '../../../files/index.ts';
+import { shownUrl, fetchText, maxFileBytes, type FetchOptions } from '../../../files/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import { toolsOf, type ApiTools } from './apiTools.ts';
 import { describeUrls } from './referencedUrls.ts';
@@ -57,7 +57,7 @@ export class RemoteDescription {
   constructor(source: UrlSource, { log, onFetch, pace = usualPace }: RemoteDescriptionOptions) {
     this.source = source;
     // A query may hold a key.
-    this.log = log.child({ description: source.url.split('?')[0] });
+    this.log = log.child({ description: shownUrl(source.url) });
     this.onFetch = onFetch;
     this.pace = pace;
   }
