@@ -40,7 +40,8 @@ export function playgroundOperations(gateway: GatewayViews): readonly ApiOperati
       throw new ApiProblem(503, 'too many requests of the playground are under way');
     underWay++;
     const aborted = new AbortController();
-    const timer = setTimeout(() => aborted.abort(), asked.timeoutMs);
+    // A request that waits must not keep a gateway alive that is shutting down.
+    const timer = setTimeout(() => aborted.abort(), asked.timeoutMs).unref();
     let ended = false;
     const end = (): void => {
       if (ended) return;
@@ -127,19 +128,25 @@ async function read({ body }: PlayedRequest, take: (part: Buffer) => void): Prom
   }
 }
 
-/** Sends a response while it arrives. Never rejects. */
+/** Sends a response while it arrives, and ends the request. Never rejects. */
 async function passOn({ response, startedAt, end }: Play, to: ServerResponse): Promise<void> {
   const send = (event: string, data: object): void =>
     void to.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-  to.once('close', end);
-  const { status, requestId } = response;
-  send('head', { status, headers: headersOf(response), requestId });
-  const text = new TextDecoder();
-  const truncated = await read(response, (part) =>
-    send('data', { text: text.decode(part, { stream: true }) }),
-  );
-  send('end', { ms: performance.now() - startedAt, truncated });
-  to.end();
+  try {
+    to.once('close', end);
+    // The client may have left before the head arrived, and then `close` comes no more.
+    if (to.destroyed) return;
+    const { status, requestId } = response;
+    send('head', { status, headers: headersOf(response), requestId });
+    const text = new TextDecoder();
+    const truncated = await read(response, (part) =>
+      send('data', { text: text.decode(part, { stream: true }) }),
+    );
+    send('end', { ms: performance.now() - startedAt, truncated });
+    to.end();
+  } finally {
+    end();
+  }
 }
 
 const headersOf = ({ headers }: PlayedRequest): Record<string, string | readonly string[]> =>
