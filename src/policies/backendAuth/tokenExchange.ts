@@ -80,8 +80,8 @@ export function tokenExchangeSender(settings: TokenExchangeSettings, tools: Poli
           throw new GatewayError('policy_failed', { detail: `additionalParams.${name} came to no text` });
         return [name, value];
       });
-      subjectReader.strip(exchange);
-      actorReader?.strip(exchange);
+      subjectReader.strip(exchange, subjectToken);
+      if (actorToken !== undefined) actorReader?.strip(exchange, actorToken);
       const made = actorToken === undefined ? [subjectToken] : [subjectToken, actorToken];
       const parts = [subjectToken, actorToken ?? '', ...further.map(([, value]) => value)];
       const token = tokens.get(parts, made, () =>
@@ -113,7 +113,7 @@ export function crossAppAccessSender(settings: CrossAppAccessSettings, tools: Po
     waits: true,
     send(exchange) {
       const subjectToken = reader.read(exchange);
-      reader.strip(exchange);
+      reader.strip(exchange, subjectToken);
       const token = tokens.get([subjectToken], [subjectToken], async () => {
         const grant = await provider.ask([
           ['grant_type', exchangeGrant],

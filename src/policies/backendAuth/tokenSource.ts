@@ -9,14 +9,14 @@ export interface TokenReader {
   /** @throws GatewayError backend_login_required where the request has none */
   read(exchange: Exchange): string;
   /** A token that is exchanged does not reach the backend. */
-  strip(exchange: Exchange): void;
+  strip(exchange: Exchange, token: string): void;
 }
 
 /** @param what names the token in the log, such as `subjectToken` */
 export function tokenReader(source: TokenSource, what: string): TokenReader {
   const missing = (): GatewayError =>
     new GatewayError('backend_login_required', { detail: `the request has no ${what}` });
-  const reader = credentialReader(source, what);
+  const reader = credentialReader(source, what, 'any');
   const usual = source.kind === 'header' && source.name === bearer.name;
   const tokenOf = (exchange: Exchange): string | undefined => {
     if (!usual) return reader.read(exchange);
@@ -31,6 +31,6 @@ export function tokenReader(source: TokenSource, what: string): TokenReader {
       if (token === undefined || token === '') throw missing();
       return token;
     },
-    strip: (exchange) => reader.strip(exchange),
+    strip: (exchange, token) => reader.strip(exchange, token),
   };
 }

@@ -88,3 +88,32 @@ test('the token is taken out by the text that was judged, also where no work is 
   reader.strip(exchange, found ?? '');
   assert.deepEqual(exchange.requestHeaders.apply(exchange.request.headerLines()), []);
 });
+
+test('a text of any form that a server has taken leaves the fields that hold it, and none that others write', () => {
+  const take = (text: string, others: readonly HeaderLine[], target = '/'): FakeExchange => {
+    const location = { kind: 'expression', expression: 'request.headers["x-proof"]' } as const;
+    const reader = tokenReader(location, 'subjectToken', 'any');
+    const exchange = new FakeExchange({ target, headers: [['x-proof', text], ...others] });
+    reader.strip(exchange, reader.read(exchange) ?? '');
+    return exchange;
+  };
+  const left = (exchange: FakeExchange): readonly HeaderLine[] =>
+    exchange.requestHeaders.apply(exchange.request.headerLines());
+  const opaque = 'opaque-0123456789';
+  assert.deepEqual(left(take(opaque, [['x-copy', `key=${opaque}`]])), []);
+  assert.throws(() => take(opaque, [['x-forwarded-for', opaque]]), { code: 'token_misplaced' });
+  const short = take(
+    '47',
+    [
+      ['content-length', '47'],
+      ['x-copy', 'Bearer 47'],
+      ['x-count', '1470'],
+    ],
+    '/a?t=47&b=1474',
+  );
+  assert.deepEqual(left(short), [
+    ['content-length', '47'],
+    ['x-count', '1470'],
+  ]);
+  assert.equal(short.forwardTarget, '/a?b=1474');
+});

@@ -28,9 +28,15 @@ export interface TokenReader extends Pick<CredentialReader, 'read'> {
 /**
  * The same for a place that an expression may find.
  * @param what names the policy in the log
+ * @param form `compact`: another text is no token, and stays where it is. `any`: a server takes texts of every form, and the
+ *   request goes on only if it has taken this one.
  * @throws Error for an expression that does not compile
  */
-export function tokenReader(location: TokenLocation, what: string): TokenReader {
+export function tokenReader(
+  location: TokenLocation,
+  what: string,
+  form: 'compact' | 'any' = 'compact',
+): TokenReader {
   if (location.kind !== 'expression') return credentialReader(location);
   const read = textReader(location.expression, `${what}.location`);
   return {
@@ -38,23 +44,39 @@ export function tokenReader(location: TokenLocation, what: string): TokenReader 
       const token = read(exchange)?.trim();
       return token === '' ? undefined : token;
     },
-    // An expression does not say where the token stands, so every header and parameter that holds the token goes.
     strip(exchange, token) {
-      if (!isCompactToken(token)) {
-        stripUsualPlace(exchange, token);
-        return;
-      }
-      const holders = exchange.request
-        .headerLines()
-        .flatMap(([name, value]) => (value.includes(token) ? [name] : []));
-      const misplaced = holders.find(isBeyondClient);
-      if (misplaced !== undefined)
-        throw new GatewayError('token_misplaced', { detail: `the token is also in ${misplaced}` });
-      for (const name of holders) exchange.requestHeaders.remove(name);
-      keepParameters(exchange, (pair) => !new URLSearchParams(pair).toString().includes(encoded(token)));
+      if (isCompactToken(token) || (form === 'any' && token.length >= leastTelling))
+        stripHolders(exchange, token);
+      else if (form === 'any') stripWhole(exchange, token);
+      else stripUsualPlace(exchange, token);
     },
   };
 }
+
+/** Characters of a text that stands in another field by intent only. */
+const leastTelling = 16;
+
+/** An expression does not say where the token stands, so every header and parameter that holds the token goes. */
+function stripHolders(exchange: Exchange, token: string): void {
+  const holders = exchange.request
+    .headerLines()
+    .flatMap(([name, value]) => (value.includes(token) ? [name] : []));
+  const misplaced = holders.find(isBeyondClient);
+  if (misplaced !== undefined)
+    throw new GatewayError('token_misplaced', { detail: `the token is also in ${misplaced}` });
+  for (const name of holders) exchange.requestHeaders.remove(name);
+  keepParameters(exchange, (pair) => !new URLSearchParams(pair).toString().includes(encoded(token)));
+}
+
+/** A short text may be a part of others by chance. */
+function stripWhole(exchange: Exchange, token: string): void {
+  for (const [name, value] of exchange.request.headerLines())
+    if (isWhole(value, token) && !isBeyondClient(name)) exchange.requestHeaders.remove(name);
+  keepParameters(exchange, (pair) => ![...new URLSearchParams(pair).values()].includes(token));
+}
+
+/** Is the value the text, alone or behind a scheme? */
+const isWhole = (value: string, text: string): boolean => value === text || value.endsWith(` ${text}`);
 
 /**
  * Is the text a token in compact form (RFC 7515 §3.1, RFC 7516 §3.1)? A caller may choose any text, such as a number
@@ -74,7 +96,7 @@ function isCompactToken(text: string): boolean {
 /** A refused text in `Authorization` must not serve as a token further on, such as in a token exchange. */
 function stripUsualPlace(exchange: Exchange, text: string): void {
   const value = exchange.request.header(bearer.name);
-  if (value === text || value?.endsWith(` ${text}`) === true) exchange.requestHeaders.remove(bearer.name);
+  if (value !== undefined && isWhole(value, text)) exchange.requestHeaders.remove(bearer.name);
 }
 
 /** A text as `URLSearchParams` writes it. */
