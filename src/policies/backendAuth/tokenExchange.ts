@@ -148,7 +148,7 @@ export function clientCredentialsSender(settings: ClientCredentialsSettings, too
     waits: true,
     send: (exchange) =>
       sendLater(
-        tokens.get([], [], () => endpoint.ask(parameters)),
+        tokens.get([], [], () => endpoint.ask(parameters, { grantOf: 'gateway' })),
         (one) => put(exchange, one),
       ),
     problem: () => endpoint.problem,

@@ -378,6 +378,20 @@ test('a server that fails, answers rubbish or is gone gets the caller 502, and n
   assert.equal((await ask()).status, 200);
 });
 
+test('a refused grant of the gateway itself gets the caller 502, because no login changes it', async (t) => {
+  const server = await issuer(t);
+  const { ask, plane } = await stage(t, {
+    clientCredentials: {
+      host: `127.0.0.1:${String(server.port)}`,
+      clientAuth: { clientId: 'gate', clientSecret: 'one' },
+    },
+  });
+  server.instead = (response) => response.writeHead(400).end('{"error":"invalid_grant"}');
+  const { status, got } = await ask(bearer('mine'));
+  assert.deepEqual([status, got], [502, undefined]);
+  assert.match(plane.access.at(-1)?.reason ?? '', /status 400, invalid_grant/);
+});
+
 test('jwtSign signs with the key of a file, and with the next one after it changes', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'signing-'));
   t.after(() => rmSync(folder, { recursive: true }));
