@@ -81,6 +81,19 @@ for (const { name, target, headers = [], signature } of published)
     assert.equal(value.split('Signature=')[1], signature);
   });
 
+test('a signature leaves out blanks around a value, and no byte of UTF-8 that other readers take for one', () => {
+  const time = '20150830T123600Z';
+  const signed = (value: string): string => {
+    const headers = [['x-amz-meta-name', value]] as const;
+    const parts = { method: 'PUT', target: '/', headers, payloadHash: emptyHash, time };
+    return authorization(parts, keys, { region: 'us-east-1', service: 's3' });
+  };
+  const name = Buffer.from('voilà').toString('latin1');
+  assert.equal(signed(` \t${name}\t `), signed(name));
+  assert.notEqual(signed(name), signed(name.slice(0, -1)));
+  assert.equal(signed(' '), signed(''));
+});
+
 interface Vector {
   readonly service: string;
   readonly region: string;

@@ -116,13 +116,23 @@ export function authorization(parts: SignedParts, keys: AwsKeys, scope: SigningS
 function canonicalFields(lines: readonly HeaderLine[]): readonly HeaderLine[] {
   const values = new Map<string, string[]>();
   for (const [name, value] of lines) {
-    const one = value.trim().replaceAll(/ +/g, ' ');
+    const one = trimmed(value).replaceAll(/ +/g, ' ');
     const known = values.get(name);
     if (known === undefined) values.set(name, [one]);
     else known.push(one);
   }
   return [...values].map(([name, all]): HeaderLine => [name, all.join(',')]).toSorted(byCode);
 }
+
+/** `trim` would cut more, such as the last byte of `à` in UTF-8. */
+function trimmed(value: string): string {
+  let [from, to] = [0, value.length];
+  while (from < to && isBlank(value[from])) from++;
+  while (to > from && isBlank(value[to - 1])) to--;
+  return value.slice(from, to);
+}
+
+const isBlank = (one: string | undefined): boolean => one === ' ' || one === '\t';
 
 /** Sorted by encoded name, then by encoded value. */
 const canonicalQuery = (query: string): string =>
