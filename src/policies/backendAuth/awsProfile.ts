@@ -76,8 +76,8 @@ export function keysIn(text: string, profile: string): AwsKeys {
   const secretAccessKey = settings?.get('aws_secret_access_key') ?? '';
   if (accessKeyId === '' || secretAccessKey === '')
     throw new Error(`the profile ${profile} has no aws_access_key_id or no aws_secret_access_key`);
-  const sessionToken = settings?.get('aws_session_token');
-  return { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
+  const sessionToken = settings?.get('aws_session_token') ?? '';
+  return { accessKeyId, secretAccessKey, ...(sessionToken === '' ? {} : { sessionToken }) };
 }
 
 /** One section of the INI text; indented lines are nested settings, which the gateway does not use. */

@@ -238,6 +238,18 @@ test('the keys of a profile sign, and those of a changed file', async (t) => {
   while (service.requests.at(-1)?.keys !== session) assert.equal((await fetch(url)).status, 200);
 });
 
+test('a profile with an empty session token signs without one', async (t) => {
+  const file = join(folder(t), 'credentials');
+  writeFileSync(
+    file,
+    `[default]\naws_access_key_id = ${own.accessKeyId}\naws_secret_access_key = ${own.secretAccessKey}\naws_session_token =\n`,
+  );
+  environment(t, { AWS_SHARED_CREDENTIALS_FILE: file, AWS_REGION: 'sa-east-1' });
+  const { service, url } = await stage(t, {});
+  assert.equal((await fetch(url)).status, 200, service.refused.join());
+  assert.equal(service.requests[0]?.headers['x-amz-security-token'], undefined);
+});
+
 test('a token of a service account is exchanged for keys of a role, once for all callers', async (t) => {
   const made = folder(t);
   writeFileSync(join(made, 'token'), 'token-of-the-pod\n');
