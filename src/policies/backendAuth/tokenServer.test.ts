@@ -80,3 +80,20 @@ test('the log has no token in any encoding or format in which the server repeats
     /: urn:ietf:.*id-jag is not supported$/,
   );
 });
+
+test('a token with a negative lifetime has ended, and one without a lifetime has no known end', () => {
+  const tools = { ...toolsWith([]), now: () => 5_000, hosts: { use: () => ({ ask: () => assert.fail() }) } };
+  const server = new TokenServer({ host: 'idp.test', port: 443 }, tools);
+  for (const [said, expected] of [
+    [{ expires_in: 60 }, 65_000],
+    [{ expires_in: '60' }, 65_000],
+    [{ expires_in: -30 }, 5_000],
+    [{ expires_in: '-30' }, 5_000],
+    [{ expires_on: -30 }, 0],
+    [{ expires_in: 'soon' }, undefined],
+    [{}, undefined],
+  ] as const) {
+    const body = Buffer.from(JSON.stringify({ access_token: 'a', ...said }));
+    assert.equal(server.issued('/token', body).expiresAt, expected, JSON.stringify(said));
+  }
+});

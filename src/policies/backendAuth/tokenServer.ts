@@ -122,9 +122,10 @@ export class TokenServer {
   }
 }
 
+/** Undefined where it is no number. A negative lifetime has ended, too. */
 function secondsOf(value: unknown): number | undefined {
   const seconds = typeof value === 'string' && value !== '' ? Number(value) : value;
-  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
+  return typeof seconds === 'number' && Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
 }
 
 function jsonObject(body: Buffer): Readonly<Record<string, unknown>> | undefined {
