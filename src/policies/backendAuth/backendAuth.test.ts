@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { NotEvaluated } from '../../errors.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { issuerName, makeKey, makeToken } from '../../auth/token.testing.ts';
 import { redactDump } from '../../admin/redactDump.ts';
 import { maskedFields } from '../../config/index.ts';
@@ -134,6 +134,26 @@ test('a request that is explained asks no server for a credential', () => {
   const steps = prepared(backendAuth, { clientCredentials: host }, tools);
   const exchange = Object.assign(new FakeExchange(), { trial: { claims: undefined, note: () => undefined } });
   assert.throws(() => steps.onRequest?.(exchange), NotEvaluated);
+  steps.close?.();
+});
+
+test('a secret that is missing refuses the request while a credential is under way', async (t) => {
+  let fail = (_error: Error): void => undefined;
+  const ask = () => new Promise<never>((_, reject) => (fail = reject));
+  const tools = { ...toolsWith([]), hosts: { use: () => ({ ask }) } };
+  const settings = {
+    clientCredentials: { host: 'idp.test:1', clientAuth: { clientId: 'a', clientSecret: 'secret-of-a' } },
+    credentials: [{ key: { file: '/none' }, location: { header: { name: 'x-key' } } }],
+  };
+  const unread: unknown[] = [];
+  const note = (error: unknown): void => void unread.push(error);
+  process.on('unhandledRejection', note);
+  t.after(() => process.off('unhandledRejection', note));
+  const steps = prepared(backendAuth, settings, tools);
+  await assert.rejects(async () => await steps.onRequest?.(new FakeExchange()), { code: 'policy_failed' });
+  fail(new GatewayError('backend_auth_failed'));
+  await new Promise(setImmediate);
+  assert.deepEqual(unread, []);
   steps.close?.();
 });
 

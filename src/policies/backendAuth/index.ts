@@ -1,4 +1,4 @@
-import { GatewayError, NotEvaluated } from '../../errors.ts';
+import { asGatewayError, GatewayError, NotEvaluated } from '../../errors.ts';
 import type { Exchange, Policy, PolicyTools } from '../policy.ts';
 import { loginError } from '../token/loginChallenge.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
@@ -30,7 +30,9 @@ export const backendAuth: Policy<BackendAuthSettings> = {
             if (sent !== undefined) (asked ??= []).push(sent);
           }
         } catch (error) {
-          throw challenged(exchange, error);
+          if (asked === undefined) throw challenged(exchange, error);
+          // A credential is under way: the failures of both need a reader.
+          asked.push(Promise.reject(asGatewayError(error)));
         }
         return (
           asked &&
