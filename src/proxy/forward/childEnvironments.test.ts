@@ -58,6 +58,13 @@ test('values are claims and headers of the caller, as text', () => {
   assert.deepEqual(read({ A: token, B: who }, headers, { who: 7 }).values, { A: 'secret', B: '7' });
 });
 
+test('a header in UTF-8 is that text, and bytes that are no UTF-8 are latin1', () => {
+  const value = (bytes: Buffer): unknown =>
+    read({ A: token }, [['x-token', bytes.toString('latin1')]]).values['A'];
+  assert.equal(value(Buffer.from('pässword €')), 'pässword €');
+  assert.equal(value(Buffer.from('pässword', 'latin1')), 'pässword');
+});
+
 test('the digest tells values apart and does not contain them', () => {
   const one = read({ A: token }, [['x-token', 'value-one']]);
   const other = read({ A: token }, [['x-token', 'value-two']]);

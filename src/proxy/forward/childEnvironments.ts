@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { asGatewayError, GatewayError } from '../../errors.ts';
 import { fileFieldOf, type Caller, type ChildEnvironment } from '../../mcp/index.ts';
@@ -150,7 +151,7 @@ function readerOf(variable: Variable, stepsOf: (uses: readonly PolicyUse[]) => r
       const value = exchange.request.header(source.header);
       if (value === undefined || value === '')
         throw missing(variable, exchange, `the request has no header ${source.header}`);
-      return value;
+      return textOf(value);
     };
   if (source.kind === 'claim')
     return (exchange) => {
@@ -173,6 +174,12 @@ function readerOf(variable: Variable, stepsOf: (uses: readonly PolicyUse[]) => r
       return fail(error);
     }
   };
+}
+
+/** A character of a field is one byte. Bytes that are no UTF-8 stay the characters of latin1. */
+function textOf(field: string): string {
+  const bytes = Buffer.from(field, 'latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8') : field;
 }
 
 /** Runs the policies on a request of their own, and takes the credential that they put into it. */
