@@ -13,7 +13,14 @@ import { prepareRules, type RuleSet } from '../rules/ruleSet.ts';
 import { passGate } from '../rules/steps.ts';
 import { createAuthenticator } from '../token/authenticate.ts';
 import { LoginFacade } from './login/facade.ts';
-import { json, metadataUrl, originOf, resourceDocument, unlessRead } from './documents.ts';
+import {
+  json,
+  metadataUrl,
+  originOf,
+  resourceDocument,
+  unlessRead,
+  type ResourcePlace,
+} from './documents.ts';
 import { provider } from './provider.ts';
 import { mcpAuthenticationSchema, type McpAuthenticationSettings, type TrustedIssuer } from './facts.ts';
 
@@ -71,10 +78,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
     return {
       ...ruledBy(rules),
       onWellKnown(exchange, name, resourcePath) {
-        const place = {
-          origin: originOf(exchange, settings.resourceMetadata.resource),
-          path: bare(resourcePath),
-        };
+        const place = placeOf(exchange, settings, resourcePath);
         if (name === 'oauth-protected-resource')
           return (
             unlessRead(exchange) ??
@@ -117,10 +121,17 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
 const bare = (path: string): string => (path === '/' ? '' : path);
 
 /** The address of the metadata of the resource, as the client reaches it. */
-function ownMetadataUrl(exchange: Exchange, { resourceMetadata }: McpAuthenticationSettings): string {
-  const { resource } = resourceMetadata;
-  const path = typeof resource === 'string' ? (URL.parse(resource)?.pathname ?? '') : exchange.request.path;
-  return metadataUrl({ origin: originOf(exchange, resource), path: bare(path) });
+const ownMetadataUrl = (exchange: Exchange, settings: McpAuthenticationSettings): string =>
+  metadataUrl(placeOf(exchange, settings, exchange.request.path));
+
+/** The place that is configured, whole: half of it and half of the request would be where nobody can log in. */
+function placeOf(
+  exchange: Exchange,
+  { resourceMetadata: { resource } }: McpAuthenticationSettings,
+  requested: string,
+): ResourcePlace {
+  const path = typeof resource === 'string' ? URL.parse(resource)?.pathname : undefined;
+  return { origin: originOf(exchange, resource), path: bare(path ?? requested) };
 }
 
 /** RFC 6750 §3: the reason is told only to whoever presented a token. */
@@ -129,11 +140,10 @@ function unauthorized(
   settings: McpAuthenticationSettings,
   refused: TokenReason | undefined,
 ): GatewayError {
-  const { scopesSupported, scopes_supported } = settings.resourceMetadata;
   const challenge = bearerChallenge({
     ...(refused === undefined ? {} : { refused }),
     resourceMetadata: ownMetadataUrl(exchange, settings),
-    ...scopeOf(scopesSupported ?? scopes_supported),
+    ...scopeOf(settings),
   });
   const code = refused === undefined ? 'token_missing' : 'token_invalid';
   return new GatewayError(code, {
@@ -147,10 +157,16 @@ function unauthorized(
 }
 
 /** The scopes a client should ask for (MCP authorization); offline_access is the client's own choice. */
-function scopeOf(scopes: unknown): { scope?: string } {
-  if (!Array.isArray(scopes)) return {};
-  const scope = scopes.filter((one) => typeof one === 'string' && one !== 'offline_access').join(' ');
+function scopeOf(settings: McpAuthenticationSettings): { scope?: string } {
+  const scope = scopesIn(settings)
+    .filter((one) => one !== 'offline_access')
+    .join(' ');
   return scope === '' ? {} : { scope };
+}
+
+function scopesIn({ resourceMetadata }: McpAuthenticationSettings): string[] {
+  const scopes = resourceMetadata.scopesSupported ?? resourceMetadata.scopes_supported;
+  return Array.isArray(scopes) ? scopes.filter((one) => typeof one === 'string') : [];
 }
 
 function issuerMetadata({ issuer, provider: make }: TrustedIssuer, tools: PolicyTools): IssuerMetadata {
@@ -165,14 +181,14 @@ function loginFacade(
   metadata: IssuerMetadata,
   tools: PolicyTools,
 ): LoginFacade | undefined {
-  const { clientId, clientSecret, resourceMetadata } = settings;
+  const { clientId, clientSecret } = settings;
   if (clientId === undefined) return undefined;
   if (clientSecret !== undefined) rememberSecrets([clientSecret]);
   const { issuer, audiences, provider: make } = settings.issuers[0];
-  const { scope = '' } = scopeOf(resourceMetadata.scopesSupported ?? resourceMetadata.scopes_supported);
+  const { scope = '' } = scopeOf(settings);
   const audience = provider(make).addsAudience ? audiences[0] : undefined;
   const scopes = scope === '' ? [] : scope.split(' ');
-  const shared = { issuer, clientId, clientSecret, audience, scopes };
+  const shared = { issuer, clientId, clientSecret, audience, scopes, offeredScopes: scopesIn(settings) };
   const sources = { registers: settings.dynamicRegistration !== false, documents: settings.clientDocuments };
   return new LoginFacade(shared, sources, metadata, tools);
 }

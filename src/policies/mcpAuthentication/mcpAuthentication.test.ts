@@ -174,6 +174,35 @@ async function wellKnown(
 const body = (reply: Reply): Record<string, unknown> =>
   JSON.parse(String(reply.body)) as Record<string, unknown>;
 
+test('with a configured resource, all documents of a login name its address, in any form of the path', async () => {
+  const resourceMetadata = { resource: 'https://public.test/mcp' };
+  const settings = { ...written, clientId: 'gateway', resourceMetadata };
+  const steps = prepared(mcpAuthentication, settings, toolsWith([key]));
+  for (const path of ['/mcp', '/mcp/', '/mcp/deeper', '/', '']) {
+    const resource = body(await wellKnown(steps, 'oauth-protected-resource', path));
+    assert.deepEqual(resource.authorization_servers, ['https://public.test/mcp'], path);
+    const server = body(await wellKnown(steps, 'oauth-authorization-server', path));
+    assert.equal(server.issuer, 'https://public.test/mcp', path);
+    assert.equal(server.token_endpoint, 'https://public.test/.well-known/mcp-login-token/mcp', path);
+  }
+  steps.close?.();
+});
+
+test('the metadata of a login offers offline_access, and the challenge does not ask for it', async () => {
+  const settings = { ...written, clientId: 'gateway' };
+  for (const name of ['scopesSupported', 'scopes_supported']) {
+    const changed = { ...settings, resourceMetadata: { [name]: ['a', 'offline_access'] } };
+    const steps = prepared(mcpAuthentication, changed, toolsWith([key]));
+    const server = body(await wellKnown(steps, 'oauth-authorization-server', '/mcp'));
+    assert.deepEqual(server.scopes_supported, ['a', 'offline_access']);
+    assert.match((await refusal(changed, {}))?.headers?.[0]?.[1] ?? '', /scope="a"$/);
+    steps.close?.();
+  }
+  const steps = prepared(mcpAuthentication, settings, toolsWith([key]));
+  assert.equal('scopes_supported' in body(await wellKnown(steps, 'oauth-authorization-server', '')), false);
+  steps.close?.();
+});
+
 test('the resource describes itself, for its path and for the root, to any page', async () => {
   const steps = prepared(mcpAuthentication, {
     ...written,

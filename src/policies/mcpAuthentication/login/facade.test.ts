@@ -19,6 +19,7 @@ const shared = {
   clientSecret: undefined,
   audience: undefined,
   scopes: [],
+  offeredScopes: [],
 };
 
 for (const guarded of [true, false])
@@ -33,6 +34,7 @@ for (const guarded of [true, false])
         clientSecret: 'gateway-secret',
         audience: undefined,
         scopes: [],
+        offeredScopes: [],
       },
       { registers: true, documents: undefined },
       {

@@ -23,6 +23,8 @@ export interface SharedClient {
   readonly audience: string | undefined;
   /** The scopes where a client asks for none. */
   readonly scopes: readonly string[];
+  /** The scopes that a client may ask for: those above, and `offline_access` where it is configured. */
+  readonly offeredScopes: readonly string[];
 }
 
 /** The resource as its client sees it: the issuer of the facade is the address of the resource. */
@@ -135,7 +137,7 @@ export class LoginFacade {
         ? { token_endpoint_auth_signing_alg_values_supported: algorithmNames }
         : {}),
       authorization_response_iss_parameter_supported: true,
-      ...(this.shared.scopes.length === 0 ? {} : { scopes_supported: this.shared.scopes }),
+      ...(this.shared.offeredScopes.length === 0 ? {} : { scopes_supported: this.shared.offeredScopes }),
     };
   }
 
