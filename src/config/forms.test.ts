@@ -90,6 +90,24 @@ test('a rule that names a target which the route does not have is a warning, and
   assert.match(nested?.message ?? '', /names the target "zzz"/);
 });
 
+test('a login at the gateway without a session key is a warning, once', () => {
+  const login = (name: string, more: string): string =>
+    `{name: ${name}, matches: [{path: {exact: /${name}}}], backends: [{mcp: {targets: [${target}]}}], policies: {mcpAuthentication: {issuer: 'https://i.test', audiences: [a]${more}}}}`;
+  const warnings = (config: string, more: string, env: Record<string, string> = {}): string[] => {
+    const text = `config: {adminAddr: 'off'${config}}\nbinds: [{port: 1, listeners: [{routes: [${login('a', more)}, ${login('b', more)}]}]}]`;
+    const result = loadText(text, { file: 'c.yaml', env });
+    assert.ok(result.ok);
+    return result.warnings.map(({ path, message }) => `${path}: ${message}`);
+  };
+  assert.deepEqual(warnings('', ', clientId: c'), [
+    'binds[0].listeners[0].routes[0].policies.mcpAuthentication: without config.session.key, clients register and log in again after a restart',
+  ]);
+  assert.deepEqual(warnings('', ''), []);
+  const key = 'ab'.repeat(32);
+  assert.deepEqual(warnings(`, session: {key: ${key}}`, ', clientId: c'), []);
+  assert.deepEqual(warnings('', ', clientId: c', { SESSION_KEY: key }), []);
+});
+
 test('a deny rule that denies each call without an argument is a warning', () => {
   const warnings = (rule: string): string[] =>
     loaded(

@@ -81,6 +81,7 @@ export function warningsOf(
     }
   }
   for (const route of served) warnOfRoute(route, warn);
+  if (model.process.fixed.sessionKey === undefined) warnOfRandomKey(served, warn);
   for (const route of raw) warnOfRawRoute(route, warn);
   for (const route of routes)
     if (!served.has(route as Route) && !raw.has(route as TcpRoute))
@@ -132,6 +133,17 @@ function warnOfListener(listener: HttpListener, warn: Warn): void {
       warn(route.place, `has a match that ${first.place.path} has too and takes first`);
     seen.set(key, first ?? route);
   }
+}
+
+/** One key mends all policies, so one warning is enough. */
+function warnOfRandomKey(routes: Iterable<Route>, warn: Warn): void {
+  for (const { policies } of routes)
+    for (const { name, settings, place } of policies) {
+      const lost = factsOf(name)?.lostWithoutSessionKey?.(settings);
+      if (lost === undefined) continue;
+      warn(place, `without config.session.key, ${lost}`, 'set it to the output of `openssl rand -hex 32`');
+      return;
+    }
 }
 
 /** A path that a policy answers must lead to a route with this policy, whichever of several that is. */

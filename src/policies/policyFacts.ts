@@ -46,6 +46,8 @@ export interface PolicyFacts {
   };
   /** The policy sends the token of the caller, or a token that it makes for the caller. Absent: it never does. */
   readonly sendsCallersToken?: (settings: unknown) => boolean;
+  /** The disadvantage of a random session key for these settings; undefined where there is none worth a warning. */
+  readonly lostWithoutSessionKey?: (settings: unknown) => string | undefined;
   /** Settings that are valid and probably not meant. */
   readonly warnings?: (settings: unknown) => readonly string[];
   /** The part of its settings that has an effect on routes to MCP servers only; undefined where there is none. */

@@ -238,6 +238,10 @@ export const mcpAuthenticationFacts = {
     name: loginCookie,
     where: (settings) => (settings as McpAuthenticationSettings).clientId !== undefined,
   },
+  lostWithoutSessionKey: (settings) =>
+    (settings as McpAuthenticationSettings).clientId === undefined
+      ? undefined
+      : 'clients register and log in again after a restart',
   rules: { member: 'authorization', likePolicy: 'mcpAuthorization' },
   clusterForms: [keySetForm('jwks'), keySetForm('issuers.*.jwks'), clientSecretForm()],
   crdRules: {

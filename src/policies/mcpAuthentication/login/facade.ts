@@ -100,16 +100,12 @@ export class LoginFacade {
     this.shared = shared;
     this.metadata = metadata;
     this.tools = tools;
-    const { sealingKey, log } = tools;
-    if (sealingKey === undefined)
-      log.warn('mcpAuthentication: registered clients are forgotten at a restart; set config.session.key', {
-        issuer: shared.issuer,
-      });
+    const { sealingKey = randomBytes(32).toString('hex') } = tools;
     // No place: unnamed routes get another name when a route comes before them, and clients keep their texts.
     const whose = JSON.stringify(['login', shared.issuer, shared.clientId, tools.tenant ?? null]);
     this.whose = whose;
     this.calls = LoginCalls.of(tools.keySets);
-    this.seal = new TextSeal(sealingKey ?? randomBytes(32).toString('hex'), whose);
+    this.seal = new TextSeal(sealingKey, whose);
     this.clients = new LoginClients(sources, this.seal, tools);
   }
 
