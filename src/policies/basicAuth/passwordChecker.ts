@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../../errors.ts';
 import { errorOf } from '../../errorText.ts';
 import { Attempts } from './attempts.ts';
-import { FairQueue } from './fairQueue.ts';
+import { FairQueue } from '../fairQueue.ts';
 import type { Answer, Question } from './passwordWorker.ts';
 
 /** Passwords that may wait in all, and of one client; a client beyond gets 503, and delays only itself. */

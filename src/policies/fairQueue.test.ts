@@ -31,3 +31,28 @@ test('in a full queue the client with most items loses its newest one to a clien
   assert.equal(queue.size, 4);
   assert.deepEqual(drain(queue), ['a1', 'b1', 'c1', 'a2']);
 });
+
+test('items that do not fit keep their places, and their client keeps its turn', () => {
+  const queue = new FairQueue<string>({ total: 10, perClient: 5 });
+  for (const item of ['a1', 'a2', 'b1']) queue.add(item[0] ?? '', item);
+  assert.equal(
+    queue.next((item) => item === 'a2'),
+    'a2',
+  );
+  assert.equal(
+    queue.next((item) => item === 'c1'),
+    undefined,
+  );
+  assert.deepEqual(drain(queue), ['b1', 'a1']);
+});
+
+test('an item that is removed makes room', () => {
+  const queue = new FairQueue<string>({ total: 2, perClient: 2 });
+  for (const item of ['a1', 'b1']) queue.add(item[0] ?? '', item);
+  queue.remove('a', 'a1');
+  queue.remove('a', 'a1');
+  queue.remove('b', 'a1');
+  assert.equal(queue.size, 1);
+  assert.equal(queue.add('c', 'c1'), undefined);
+  assert.deepEqual(drain(queue), ['b1', 'c1']);
+});

@@ -40,18 +40,32 @@ export class FairQueue<Item> {
     return removed;
   }
 
-  /** Takes the oldest item of the client whose turn it is. */
-  next(): Item | undefined {
+  /**
+   * Takes the oldest item of the client whose turn it is.
+   * @param fits Items that do not fit keep their places, and a client without one that fits keeps its turn.
+   */
+  next(fits: (item: Item) => boolean = () => true): Item | undefined {
     for (const [client, items] of this.clients) {
-      const item = items.shift();
+      const at = items.findIndex(fits);
+      if (at < 0) continue;
+      const [item] = items.splice(at, 1);
       // The client goes to the end of the line, or leaves it.
       this.clients.delete(client);
       if (items.length > 0) this.clients.set(client, items);
-      if (item === undefined) continue;
       this.total--;
       return item;
     }
     return undefined;
+  }
+
+  /** Takes an item of a client out of turn. */
+  remove(client: string, item: Item): void {
+    const items = this.clients.get(client) ?? [];
+    const at = items.indexOf(item);
+    if (at < 0) return;
+    items.splice(at, 1);
+    this.total--;
+    if (items.length === 0) this.clients.delete(client);
   }
 
   private longest(): Item[] {
