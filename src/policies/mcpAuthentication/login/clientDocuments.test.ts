@@ -4,6 +4,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { setDefaultCACertificates } from 'node:tls';
 import { jsonAnswer, startLoopback, type Loopback } from '../../../auth/loopback.testing.ts';
 import { makeKey, makeToken } from '../../../auth/token.testing.ts';
+import { until } from '../../../until.testing.ts';
 import { authority } from '../../../proxy/certificates.testing.ts';
 import { ClientDocuments } from './clientDocuments.ts';
 
@@ -12,6 +13,8 @@ let id = '';
 const redirectUris = ['https://app.test/back'];
 const described = (more: object = {}): object => ({ client_id: id, redirect_uris: redirectUris, ...more });
 let now = 0;
+/** The network of the client that asks. */
+const here = '198.51.100.1';
 
 before(async () => {
   const ca = authority();
@@ -54,7 +57,7 @@ let assertions = 0;
 
 /** The way in which the gateway judges an assertion: `good`, or the text for the log. */
 async function judged(some: ClientDocuments, assertion: string): Promise<string> {
-  const proof = await some.prove(id, assertion, audiences);
+  const proof = await some.prove(id, { assertion, audiences, network: here });
   return 'reason' in proof ? `${proof.reason} ${proof.detail ?? ''}` : 'good';
 }
 
@@ -98,7 +101,7 @@ test('only the usual form of an https address of a named host is the id of a cli
 test('a client has the name and the addresses of its document, and the name of its host otherwise', async () => {
   const host = `localhost:${server.port}`;
   const client = { name: host, redirectUris, host, isPublic: true, keys: undefined };
-  assert.deepEqual(await documents().get(id), client);
+  assert.deepEqual(await documents().get(id, here), client);
   server.answer = jsonAnswer(
     described({
       client_name: 'Editor',
@@ -108,7 +111,7 @@ test('a client has the name and the addresses of its document, and the name of i
       logo_uri: 'https://app.test/logo.png',
     }),
   );
-  assert.equal((await documents().get(id)).name, 'Editor');
+  assert.equal((await documents().get(id, here)).name, 'Editor');
 });
 
 test('a document that describes another client, or one that the gateway cannot serve, is refused', async () => {
@@ -152,21 +155,21 @@ test('a document that describes another client, or one that the gateway cannot s
     ['{', /not JSON/],
   ] as const) {
     server.answer = jsonAnswer(document);
-    await assert.rejects(documents().get(id), problem);
+    await assert.rejects(documents().get(id, here), problem);
   }
   server.answer = (_, response) => response.writeHead(404).end();
-  await assert.rejects(documents().get(id), /answered 404/);
+  await assert.rejects(documents().get(id, here), /answered 404/);
   server.answer = (_, response) => response.writeHead(302, { location: '/other.json' }).end();
-  await assert.rejects(documents().get(id), /too many redirects/);
+  await assert.rejects(documents().get(id, here), /too many redirects/);
   assert.equal(server.asked.includes('/other.json'), false, 'the gateway follows no redirect');
 });
 
 test('a document at an address that is not public is read only in a network that the operator has named', async () => {
   for (const networks of [[], ['10.0.0.0/8']])
-    await assert.rejects(documents(['*'], networks).get(id), /does not fetch documents from/);
+    await assert.rejects(documents(['*'], networks).get(id, here), /does not fetch documents from/);
   for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1', '[fd12:3456::1]'])
     await assert.rejects(
-      documents(['*'], []).get(`https://${host}:${server.port}/client.json`),
+      documents(['*'], []).get(`https://${host}:${server.port}/client.json`, here),
       /does not fetch documents from/,
     );
   assert.deepEqual(server.asked, []);
@@ -177,9 +180,9 @@ test('a tenant of a cluster opens no address of the machine', async () => {
     { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'] },
     { now: () => now, guarded: true, owner: {} },
   );
-  await assert.rejects(some.get(id), /does not fetch documents from/);
+  await assert.rejects(some.get(id, here), /does not fetch documents from/);
   await assert.rejects(
-    some.get('https://169.254.169.254/client.json'),
+    some.get('https://169.254.169.254/client.json', here),
     /does not fetch documents from 169.254.169.254/,
   );
   assert.deepEqual(server.asked, []);
@@ -189,7 +192,7 @@ test('a document stays for as long as its server says, and at least for a minute
   const some = documents();
   const readsAt = async (time: number): Promise<number> => {
     now = time;
-    await some.get(id);
+    await some.get(id, here);
     return server.asked.length;
   };
   server.answer = jsonAnswer(described(), { 'cache-control': 'max-age=120' });
@@ -204,17 +207,29 @@ test('a document stays for as long as its server says, and at least for a minute
   assert.equal(await readsAt(180_000 + 15 * 60_000), 4);
 });
 
-test('requests for one document at the same time read it once, and a failure is not remembered', async () => {
+test('requests for one document at the same time read it once', async () => {
   const some = documents();
-  server.answer = (_, response) => response.writeHead(503).end();
-  const failed = await Promise.allSettled([some.get(id), some.get(id)]);
+  const release = held();
+  const reading = Array.from({ length: 3 }, (_, number) => some.get(id, `198.51.100.${number}`));
+  release();
+  await Promise.all(reading);
+  assert.equal(server.asked.length, 1);
+});
+
+test('a document that could not be read is not read again for 5 seconds', async () => {
+  const some = documents();
+  server.answer = (_, response) => response.writeHead(404).end();
+  const failed = await Promise.allSettled([some.get(id, here), some.get(id, here)]);
   assert.deepEqual(
     failed.map(({ status }) => status),
     ['rejected', 'rejected'],
   );
-  assert.equal(server.asked.length, 1);
   server.answer = jsonAnswer(described());
-  await Promise.all([some.get(id), some.get(id)]);
+  now = 4_999;
+  await assert.rejects(some.get(id, here), /answered 404/);
+  assert.equal(server.asked.length, 1);
+  now = 5_000;
+  await some.get(id, here);
   assert.equal(server.asked.length, 2);
 });
 
@@ -233,39 +248,79 @@ test('no more than 4 documents of a host are read at the same time, by all polic
   const owner = {};
   const [some, others] = [documents(undefined, undefined, owner), documents(undefined, undefined, owner)];
   const release = held();
-  const reading = Array.from({ length: 4 }, (_, number) =>
-    (number < 2 ? some : others).get(`${id}?${number}`),
+  let most = 0;
+  let open = 0;
+  const { answer } = server;
+  server.answer = (request, response) => {
+    most = Math.max(most, ++open);
+    response.once('finish', () => open--);
+    answer(request, response);
+  };
+  const reading = Array.from({ length: 12 }, (_, number) =>
+    (number % 2 === 0 ? some : others).get(`${id}?${number}`, here),
   );
-  await assert.rejects(some.get(`${id}?4`), /too many documents/);
+  await until('four reads to wait for the server', () => open === 4);
   release();
-  assert.equal((await Promise.all(reading)).length, 4);
-  await some.get(`${id}?4`);
+  assert.equal((await Promise.all(reading)).length, 12);
+  assert.equal(most, 4);
+});
+
+test('a new client of a host has its turn although strangers ask for many other documents of the host', async () => {
+  const some = documents();
+  const release = held();
+  const strangers = Array.from({ length: 25 }, (_, number) => some.get(`${id}?${number}`, '203.0.113.7'));
+  const settled = Promise.allSettled(strangers);
+  await until('four reads to wait for the server', () => server.asked.length === 4);
+  const client = some.get(id, here);
+  release();
+  assert.deepEqual((await client).redirectUris, redirectUris);
+  const results = await settled;
+  assert.equal(results.filter(({ status }) => status === 'rejected').length, 5, '4 are read, 16 wait');
+  assert.ok(server.asked.indexOf('/client.json') <= 4 + 4, server.asked.join());
+});
+
+test('a document that others wait for is read in the turn of each client', async () => {
+  const some = documents();
+  const release = held();
+  const wait = (number: number): Promise<unknown> => some.get(`${id}?${number}`, '203.0.113.7');
+  const others = Array.from({ length: 20 }, (_, number) => wait(number));
+  const settled = Promise.allSettled(others);
+  // The line of the stranger is full, and the document stands at its end.
+  const client = some.get(`${id}?19`, here);
+  await until('four reads to wait for the server', () => server.asked.length === 4);
+  release();
+  await client;
+  await settled;
+  const asked = server.asked.filter((path) => path.endsWith('?19'));
+  assert.equal(asked.length, 1);
+  assert.ok(server.asked.indexOf('/client.json?19') <= 4 + 4, server.asked.join());
 });
 
 test('policies share what they have read, if it may come from the same addresses', async () => {
   const owner = {};
-  await documents(undefined, undefined, owner).get(id);
-  await documents(['*'], undefined, owner).get(id);
+  await documents(undefined, undefined, owner).get(id, here);
+  await documents(['*'], undefined, owner).get(id, here);
   assert.equal(server.asked.length, 1);
-  await assert.rejects(documents(undefined, [], owner).get(id), /does not fetch documents from/);
+  await assert.rejects(documents(undefined, [], owner).get(id, here), /does not fetch documents from/);
 });
 
 test('a document that was read stays for a day where its server does not answer, and not where it says no', async () => {
   const some = documents();
-  await some.get(id);
+  await some.get(id, here);
   server.answer = (_, response) => response.destroy();
-  now = 24 * 60 * 60_000 - 1;
-  assert.deepEqual((await some.get(id)).redirectUris, redirectUris);
+  now = 24 * 60 * 60_000 - 5_001;
+  assert.deepEqual((await some.get(id, here)).redirectUris, redirectUris);
   server.answer = (_, response) => response.writeHead(404).end();
-  await assert.rejects(some.get(id), /answered 404/);
+  now = 24 * 60 * 60_000 - 1;
+  await assert.rejects(some.get(id, here), /answered 404/);
   server.answer = (_, response) => response.destroy();
-  now = 24 * 60 * 60_000;
-  await assert.rejects(some.get(id), /not reachable/);
+  now = 24 * 60 * 60_000 + 5_000;
+  await assert.rejects(some.get(id, here), /not reachable/);
 });
 
 test('documents that are used stay longer than those that strangers have read', async () => {
   const some = documents();
-  await some.get(id);
+  await some.get(id, here);
   server.answer = (request, response) =>
     jsonAnswer(
       described({
@@ -275,20 +330,20 @@ test('documents that are used stay longer than those that strangers have read', 
     )(request, response);
   // Each takes some 13 000 characters of 4 million.
   for (let number = 0; number < 400; number++) {
-    await some.get(`${id}?${number}`);
-    if (number % 100 === 0) await some.get(id);
+    await some.get(`${id}?${number}`, here);
+    if (number % 100 === 0) await some.get(id, here);
   }
   const asked = server.asked.length;
-  await some.get(id);
+  await some.get(id, here);
   assert.equal(server.asked.length, asked);
-  await some.get(`${id}?0`);
+  await some.get(`${id}?0`, here);
   assert.equal(server.asked.length, asked + 1);
 });
 
 test('a client proves itself with an assertion that its key has signed, once', async () => {
   server.answer = jsonAnswer(described(keyed));
   const some = documents();
-  const client = await some.get(id);
+  const client = await some.get(id, here);
   assert.equal(client.isPublic, false);
   const first = asserted();
   assert.equal(await judged(some, first), 'good');
@@ -327,7 +382,7 @@ test('a client proves itself with an assertion that its key has signed, once', a
 
 test('an RSA key of a client may have up to 4096 bits', async () => {
   server.answer = jsonAnswer(described({ ...keyed, jwks: { keys: [rsa(4_096), rsa(8_192)] } }));
-  const source = (await documents().get(id)).keys?.source;
+  const source = (await documents().get(id, here)).keys?.source;
   assert.equal(typeof source === 'object' && source.size, 1);
 });
 
@@ -335,14 +390,14 @@ test('a client with a key may be public, too, where its document says so', async
   const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
   server.answer = jsonAnswer(described({ ...keyed, ...both }));
   const some = documents();
-  assert.equal((await some.get(id)).isPublic, true);
+  assert.equal((await some.get(id, here)).isPublic, true);
   assert.equal(await judged(some, asserted()), 'good');
   server.answer = jsonAnswer(described());
   assert.match(await judged(documents(), asserted()), /has no keys/);
   for (const unusable of [{ jwks: {} }, { jwks: undefined, jwks_uri: 'https://evil.test/keys' }]) {
     server.answer = jsonAnswer(described({ ...keyed, ...both, ...unusable }));
     const client_ = documents();
-    assert.deepEqual((await client_.get(id)).isPublic, true);
+    assert.deepEqual((await client_.get(id, here)).isPublic, true);
     assert.match(await judged(client_, asserted()), /has no keys/);
   }
 });

@@ -64,6 +64,15 @@ export interface DocumentTools {
   readonly owner: object;
 }
 
+/** An assertion that the gateway has received. */
+export interface Presented {
+  readonly assertion: string;
+  /** The names of the gateway as an authorization server. */
+  readonly audiences: readonly string[];
+  /** The network of the client. */
+  readonly network: string;
+}
+
 /** Characters that stand for the memory of a key: measured, 2.6 to 4.9 KB beside its text. */
 const sizeOfKey = 5_000;
 const sizeOf = (keys: KeyList | string): number =>
@@ -111,14 +120,15 @@ export class ClientDocuments {
   /**
    * The client that a document describes.
    * @param id one that `admits` has let pass
+   * @param network of the client that asks
    * @param again reads a document of more than a minute ago again
    * @throws Error with a message fit for the log
    */
-  async get(id: string, again = false): Promise<KnownClient> {
+  async get(id: string, network: string, again = false): Promise<KnownClient> {
     const reach = this.reach.clients;
     const { now } = this;
     const read = (value: unknown): KnownClient => clientOf(id, value);
-    const client = await this.shared.clients.get({ address: id, reach, now, read, again });
+    const client = await this.shared.clients.get({ address: id, network, reach, now, read, again });
     const source = client.keys?.source;
     // Policies share what they have read, and name different hosts.
     if (typeof source !== 'string' || this.admits(source)) return client;
@@ -128,19 +138,17 @@ export class ClientDocuments {
 
   /**
    * Checks the assertion of a client, which is good once.
-   * @param audiences the names of the gateway as an authorization server
    * @returns the problem, for the log
    * @throws Error where the document or the keys cannot be read
    */
   async prove(
     id: string,
-    assertion: string,
-    audiences: readonly string[],
+    { assertion, audiences, network }: Presented,
   ): Promise<ValidAssertion | UnreadableToken> {
-    const known = (await this.get(id)).keys;
+    const known = (await this.get(id, network)).keys;
     if (known === undefined)
       return { reason: 'claims', detail: 'the document of the client has no keys that the gateway can use' };
-    const keys = (again: boolean): Promise<KeyList> => this.keysOf(id, again);
+    const keys = (again: boolean): Promise<KeyList> => this.keysOf(id, network, again);
     const { algorithm } = known;
     const proof = await verifyAssertion(assertion, { id, audiences, algorithm, keys }, this.now);
     if ('reason' in proof) return proof;
@@ -150,15 +158,16 @@ export class ClientDocuments {
   }
 
   /** @throws Error where the client has no keys, or they cannot be read */
-  private async keysOf(id: string, again: boolean): Promise<KeyList> {
-    const { keys } = await this.get(id, again);
+  private async keysOf(id: string, network: string, again: boolean): Promise<KeyList> {
+    const { keys } = await this.get(id, network, again);
     if (keys === undefined)
       throw new Error('the document of the client has no keys that the gateway can use');
     const { source } = keys;
     if (typeof source !== 'string') return source;
     const reach = this.reach.keySets;
     const { now } = this;
-    return await this.shared.keySets.get({ address: source, reach, now, read: readClientKeys, again });
+    const read = readClientKeys;
+    return await this.shared.keySets.get({ address: source, network, reach, now, read, again });
   }
 }
 

@@ -32,11 +32,13 @@ export interface AskingClient {
   readonly provenAt: string | undefined;
 }
 
-/** A request for tokens, and the names of the gateway as an authorization server. */
+/** A request for tokens, with the names of the gateway as an authorization server. */
 export interface TokenRequest {
   readonly form: URLSearchParams;
   readonly issuer: string;
   readonly tokenEndpoint: string;
+  /** The network that it came from. */
+  readonly network: string;
 }
 
 /** The clients of a login at the gateway. Nothing is kept of those that register: their id is the sealed registration. */
@@ -83,14 +85,17 @@ export class LoginClients {
     });
   }
 
-  /** The client with an id, or the problem as its user may read it. Never rejects. */
-  async find(id: string): Promise<KnownClient | string> {
+  /**
+   * The client with an id, or the problem as its user may read it. Never rejects.
+   * @param network of the user
+   */
+  async find(id: string, network: string): Promise<KnownClient | string> {
     const client = this.opened(id);
     if (client !== undefined) return client;
     if (this.documents?.admits(id) !== true)
       return 'The client is not registered here. Remove its login data, and log in again.';
     try {
-      return await this.documents.get(id);
+      return await this.documents.get(id, network);
     } catch (error) {
       this.log.warn('Login: the metadata document of a client cannot be used', {
         client: id,
@@ -121,14 +126,18 @@ export class LoginClients {
    * the client has a code or a refresh token.
    * @param id one that `asking` has returned
    */
-  async prove(id: string, { form, issuer, tokenEndpoint }: TokenRequest): Promise<AskingClient | Reply> {
+  async prove(
+    id: string,
+    { form, issuer, tokenEndpoint, network }: TokenRequest,
+  ): Promise<AskingClient | Reply> {
     const type = written(form, 'client_assertion_type');
     const assertion = written(form, 'client_assertion');
     if (assertion === '' && type === '') return { id, provenAt: undefined };
     if (this.documents?.admits(id) !== true || type !== assertionType)
       return oauthError('invalid_client', `expected a client with a document, and ${assertionType}`, 401);
     try {
-      const proof = await this.documents.prove(id, assertion, [issuer, tokenEndpoint]);
+      const audiences = [issuer, tokenEndpoint];
+      const proof = await this.documents.prove(id, { assertion, audiences, network });
       if (!('reason' in proof)) return { id, provenAt: issuer };
       const { reason, detail } = proof;
       this.log.warn('Login: the assertion of a client was refused', { client: id, reason, detail });

@@ -1,11 +1,19 @@
 import { lookup } from 'node:dns';
 import { getJson, guardedFetch } from '../../../auth/index.ts';
+import { errorOf } from '../../../errorText.ts';
 import { Unreachable } from '../../../files/index.ts';
 import { closedAddresses, isAmong, networks, oneAtATime, specialAddresses } from '../../../http/index.ts';
+import { ReadTurns, type TurnLimits } from './readTurns.ts';
 
 const timeoutMs = 5_000;
-/** Reads at the same time: in all, and of one host. */
-const atOnce = { all: 16, host: 4 };
+const turns: TurnLimits = {
+  atOnce: { all: 16, host: 4 },
+  waiting: { total: 64, perClient: 16 },
+  // A read ends within half of this time, so the turn of a client comes also where every server hangs.
+  waitMs: 2 * timeoutMs,
+};
+/** The time for which a failed read is not tried again, and the number of failures that are remembered. */
+const failed = { keptMs: 5_000, most: 512 };
 /** Characters of the documents that are kept, with their addresses. */
 const mostCharacters = 4_194_304;
 /** A document stays fresh for as long as its server says, within these limits. */
@@ -28,9 +36,17 @@ interface Kept<Content> {
   triedAt: number;
 }
 
+interface Failure {
+  readonly error: Error;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
 /** A document that somebody asks for. */
 export interface WantedDocument<Content> {
   readonly address: string;
+  /** The network of the client that asks. */
+  readonly network: string;
   readonly reach: DocumentReach;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -55,7 +71,9 @@ export class DocumentReads<Content> {
   /** The one that was used last comes last. */
   private readonly kept = new Map<string, Kept<Content>>();
   private readonly running = new Map<string, Promise<Content>>();
-  private readonly perHost = new Map<string, number>();
+  private readonly turns = new ReadTurns(turns);
+  /** The oldest one comes first. */
+  private readonly failures = new Map<string, Failure>();
   private characters = 0;
 
   constructor(limits: DocumentLimits<Content>) {
@@ -95,7 +113,8 @@ export class DocumentReads<Content> {
       kept.triedAt = now();
     }
     try {
-      return await (this.running.get(key) ?? this.begin(key, wanted));
+      this.throwFailure(key, now());
+      return await (this.running.get(key) ?? this.inTurn(key, wanted, kept));
     } catch (error) {
       if (kept === undefined) throw error;
       const isFresh = now() < kept.until;
@@ -105,21 +124,44 @@ export class DocumentReads<Content> {
     }
   }
 
-  /** @throws Unreachable where too many are being read */
-  private begin(key: string, wanted: WantedDocument<Content>): Promise<Content> {
-    const { hostname } = new URL(wanted.address);
-    const ofHost = this.perHost.get(hostname) ?? 0;
-    if (this.running.size >= atOnce.all || ofHost >= atOnce.host)
-      throw new Unreachable('too many documents are being read');
-    this.perHost.set(hostname, ofHost + 1);
-    const reading = this.read(key, wanted).finally(() => {
-      this.running.delete(key);
-      const left = (this.perHost.get(hostname) ?? 1) - 1;
-      if (left > 0) this.perHost.set(hostname, left);
-      else this.perHost.delete(hostname);
+  /**
+   * Each client waits in a line of its own, also for a document that others wait for.
+   * @throws Unreachable where too many are being read
+   */
+  private inTurn(key: string, wanted: WantedDocument<Content>, before?: Kept<Content>): Promise<Content> {
+    const { address, network: client, now } = wanted;
+    return this.turns.run({ host: new URL(address).hostname, client }, async () => {
+      // Another client may have had its turn first.
+      const kept = this.kept.get(key);
+      if (kept !== undefined && kept !== before) return kept.content;
+      this.throwFailure(key, now());
+      return await (this.running.get(key) ?? this.begin(key, wanted));
     });
+  }
+
+  private begin(key: string, wanted: WantedDocument<Content>): Promise<Content> {
+    const reading = this.read(key, wanted)
+      .catch((reason: unknown) => {
+        const error = errorOf(reason);
+        this.noteFailure(key, { error, until: wanted.now() + failed.keptMs });
+        throw error;
+      })
+      .finally(() => this.running.delete(key));
     this.running.set(key, reading);
     return reading;
+  }
+
+  /** @throws the error with which the document could not be read a moment ago */
+  private throwFailure(key: string, at: number): void {
+    const failure = this.failures.get(key);
+    if (failure !== undefined && at < failure.until) throw failure.error;
+  }
+
+  private noteFailure(key: string, failure: Failure): void {
+    this.failures.delete(key);
+    this.failures.set(key, failure);
+    const [oldest] = this.failures.keys();
+    if (this.failures.size > failed.most && oldest !== undefined) this.failures.delete(oldest);
   }
 
   private async read(key: string, { address, reach, now, read }: WantedDocument<Content>): Promise<Content> {

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { setDefaultCACertificates } from 'node:tls';
 import { guardedFetch, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { jsonAnswer, startLoopback } from '../../../auth/loopback.testing.ts';
 import { GatewayError } from '../../../errors.ts';
 import type { HeaderLine, Reply } from '../../../http/index.ts';
 import { FakeExchange, type FakeRequest } from '../../exchange.testing.ts';
 import type { PolicyTools } from '../../policy.ts';
+import { authority } from '../../../proxy/certificates.testing.ts';
 import { toolsWith } from '../../tools.testing.ts';
 import { until } from '../../../until.testing.ts';
 import { LoginFacade } from './facade.ts';
@@ -318,4 +320,36 @@ test('the query of a redirect URI comes back as the client has registered it', a
     assert.equal(new Map(reply?.headers).get('location'), begin + added);
   }
   facade.close();
+});
+
+test('requests of one network cannot keep the document of a client of another network from being read', async (t) => {
+  const ca = authority();
+  setDefaultCACertificates([ca.cert]);
+  const released = Promise.withResolvers<undefined>();
+  const server = await startLoopback(
+    (request, response) => {
+      const client_id = `https://localhost:${server.port}${request.url}`;
+      const document = { client_id, redirect_uris: ['http://127.0.0.1/'] };
+      void released.promise.then(() => jsonAnswer(document)(request, response));
+    },
+    0,
+    ca.issue({ names: ['localhost'] }),
+  );
+  t.after(() => server.close());
+  const documents = { hosts: ['localhost'], networks: ['127.0.0.0/8', '::1'] };
+  const tools = { ...toolsWith([]), sealingKey };
+  const facade = new LoginFacade(shared, { registers: false, documents }, noMetadata, tools);
+  t.after(() => facade.close());
+  const authorize = async (number: number, remoteAddress: string): Promise<string> => {
+    const id = encodeURIComponent(`https://localhost:${server.port}/client?${number}`);
+    const exchange = new FakeExchange({ target: `/?client_id=${id}`, remoteAddress });
+    return String((await facade.answer(exchange, 'mcp-login-authorize', place))?.body);
+  };
+  const strangers = Array.from({ length: 21 }, (_, number) => authorize(number, `2001:db8::${number}`));
+  await until('four reads to wait for the server', () => server.asked.length === 4);
+  const client = authorize(21, '198.51.100.1');
+  released.resolve(undefined);
+  assert.match(await client, /address that it has not registered/, 'the gateway knows the client');
+  const refused = (await Promise.all(strangers)).filter((page) => page.includes('cannot use the metadata'));
+  assert.equal(refused.length, 1, 'the line of a network has an end');
 });

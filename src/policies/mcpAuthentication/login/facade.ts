@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { algorithmNames, TextSeal, type IssuerMetadata } from '../../../auth/index.ts';
 import { GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
-import { cookieValues, type Reply } from '../../../http/index.ts';
+import { cookieValues, networkOf, type Reply } from '../../../http/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
 import { LoginCalls } from '../../loginCalls.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
@@ -172,7 +172,7 @@ export class LoginFacade {
       return others.length > 0 ? '' : first;
     };
     const clientId = of('client_id') ?? '';
-    const client = await this.clients.find(clientId);
+    const client = await this.clients.find(clientId, networkOf(exchange.request.remoteAddress));
     if (typeof client === 'string') return errorPage(client);
     const redirectUri = of('redirect_uri') ?? '';
     if (!isRegistered(redirectUri, client.redirectUris))
@@ -278,7 +278,8 @@ export class LoginFacade {
 
   private async token(exchange: Exchange, place: LoginPlace): Promise<Reply> {
     const form = formOf(await exchange.request.readBody(mostBodyBytes));
-    const asked = { form, issuer: this.issuerOf(place), tokenEndpoint: urlOf(place, 'token') };
+    const network = networkOf(exchange.request.remoteAddress);
+    const asked = { form, issuer: this.issuerOf(place), tokenEndpoint: urlOf(place, 'token'), network };
     const id = this.clients.asking(form);
     if (typeof id !== 'string') return id;
     switch (form.get('grant_type')) {
