@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Chain, ChainKeys } from './chain.ts';
-import { operationLine, streamLine } from './lines.ts';
+import { operationLine, streamLine, type AuditedDetails } from './lines.ts';
 import { sealedLine } from './lines.testing.ts';
 import { verifyFiles, type Verification } from './verify.ts';
 
@@ -168,19 +168,13 @@ describe('verification of a chain', () => {
   test('arguments of a client tell nothing about the stream itself', async (t) => {
     const stream = new Stream(t);
     const chain = new Chain('server', keys);
-    const called = (text: string): string =>
-      sealedLine(
-        chain,
-        operationLine(
-          { time: 1, operation: 'tools/call', caller: {}, details: { name: 'x', arguments: text } },
-          { outcome: 'ok' },
-        ),
-      );
     stream.lines.push(
       sealedLine(chain, streamLine('audit.start', {})),
-      called('{"api.operation":"audit.lost","audit.lost_lines":999}'),
-      called('{"mcp.phase":"intent","metadata.correlation_uid":"abc.1"}'),
-      called('{"api.operation":"audit.stop"}'),
+      ...[
+        '{"api.operation":"audit.lost","audit.lost_lines":999}',
+        '{"mcp.phase":"intent","metadata.correlation_uid":"abc.1"}',
+        '{"api.operation":"audit.stop"}',
+      ].map((text) => calledWith(chain, { arguments: text })),
     );
     const { gaps, unfinished, problems } = await stream.verify();
     assert.deepEqual(
@@ -188,6 +182,23 @@ describe('verification of a chain', () => {
       [['running', 0]],
     );
     assert.deepEqual([unfinished, problems], [0, []]);
+  });
+
+  test('arguments that look like the beginning of a line are a part of their line', async (t) => {
+    const texts = ['{"time":"12:00"}', '{"events":[{"time":1},{"time":2}]}', '{"text":"{\\"time\\":"}'];
+    const chain = new Chain('server', keys);
+    const stream = new Stream(t);
+    stream.lines = [sealedLine(chain, streamLine('audit.start', {}))];
+    for (const text of texts) {
+      const line = calledWith(chain, { arguments: text });
+      // A piece of a line may stand before it.
+      stream.lines.push(line.slice(0, 300) + line, calledWith(chain, { arguments: text }));
+    }
+    stream.lines.push(sealedLine(chain, streamLine('audit.stop', {})));
+    const found = await stream.verify();
+    assert.deepEqual([found.problems, found.gaps, found.torn, found.lines], [[], [], 3, 8]);
+    stream.lines[4] = stream.lines[4]!.replace('"time":1}', '"time":3}');
+    assert.deepEqual(kindsOf(await stream.verify()), ['altered']);
   });
 
   test('a stream whose beginning was removed is intact only as a part', async (t) => {
@@ -206,6 +217,13 @@ describe('verification of a chain', () => {
     assert.deepEqual([found.problems, found.gaps], [[], []]);
   });
 });
+
+/** The line of a call. */
+const calledWith = (chain: Chain, details: AuditedDetails): string =>
+  sealedLine(
+    chain,
+    operationLine({ time: Date.now(), operation: 'tools/call', caller: {}, details }, { outcome: 'ok' }),
+  );
 
 /** Seals lines under a given epoch, as somebody with the key could. */
 function chainNamed(writer: string, epoch: string): (open: string) => string {

@@ -163,7 +163,10 @@ const rule = keptMember('rule');
 const refusal = keptMember('mcp.refusal');
 const failure = keptMember('error');
 
-/** The beginning of each line. A JSON string cannot hold these characters unescaped, so a reader finds torn lines. */
+/**
+ * The beginning of each line, by which a reader finds a line behind a torn one. Of all members, only `mcp.arguments` can hold
+ * these characters, too: it is JSON, and all other texts of clients are JSON strings.
+ */
 export const lineStart = '{"time":';
 
 let second = Number.NaN;

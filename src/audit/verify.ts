@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { ChainKeys, readSealed } from './chain.ts';
+import { ChainKeys, readSealed, type SealedLine } from './chain.ts';
 import { readCheckpoint, type Checkpoint } from './checkpoints.ts';
 import { EpochCheck, ownMembers, timeOf, type LinePlace, type Problem } from './epochCheck.ts';
 import { lineStart } from './lines.ts';
@@ -123,11 +123,16 @@ class Check {
   }
 
   line(text: string, at: LinePlace): void {
-    const sealed = text.startsWith(lineStart) ? readSealed(text) : undefined;
-    if (sealed === undefined || text.indexOf(lineStart, 1) > 0) {
+    const found = wholeLineIn(text);
+    if (found === undefined) {
       this.other(text, at);
       return;
     }
+    if (found.isAfterPiece) this.torn++;
+    this.sealed(found.line, at);
+  }
+
+  private sealed(sealed: SealedLine, at: LinePlace): void {
     const { writer, epoch, seq, mac, content } = sealed;
     let check = this.epochs.get(epoch);
     if (check === undefined) {
@@ -237,16 +242,6 @@ class Check {
 
   /** A line that is none of a chain: a piece of one, or one that does not belong there. */
   private other(text: string, at: LinePlace): void {
-    // A crash leaves the beginning of a line, to which the next writer may have added a whole one.
-    const second = text.lastIndexOf(lineStart);
-    if (second > 0) {
-      this.torn++;
-      const rest = text.slice(second);
-      if (readSealed(rest) !== undefined) {
-        this.line(rest, at);
-        return;
-      }
-    }
     if (lineStart.startsWith(text.slice(0, lineStart.length)) && !text.endsWith('}')) this.torn++;
     else this.problems.push({ kind: 'foreign', at, message: 'the line has no place in a chain' });
   }
@@ -258,6 +253,33 @@ class Check {
     if (uid === undefined) return;
     if (phase === 'intent') this.intents.add(uid);
     else this.intents.delete(uid);
+  }
+}
+
+interface WholeLine {
+  readonly line: SealedLine;
+  /** A crash leaves the beginning of a line, to which the next writer may have added a whole one. */
+  readonly isAfterPiece: boolean;
+}
+
+function wholeLineIn(text: string): WholeLine | undefined {
+  for (let start = text.indexOf(lineStart); start !== -1;) {
+    const rest = text.slice(start);
+    const next = text.indexOf(lineStart, start + 1);
+    const line = readSealed(rest);
+    // A line may have the characters of a beginning in its arguments. A piece with a line behind it is never JSON.
+    if (line !== undefined && (next === -1 || isJson(rest))) return { line, isAfterPiece: start > 0 };
+    start = next;
+  }
+  return undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 
