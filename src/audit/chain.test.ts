@@ -3,6 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { argumentsView } from './argumentsView.ts';
 import { Chain, ChainKeys } from './chain.ts';
 import { operationLine, streamLine, type AuditedDetails } from './lines.ts';
 import { sealedLine } from './lines.testing.ts';
@@ -199,6 +200,23 @@ describe('verification of a chain', () => {
     assert.deepEqual([found.problems, found.gaps, found.torn, found.lines], [[], [], 3, 8]);
     stream.lines[4] = stream.lines[4]!.replace('"time":1}', '"time":3}');
     assert.deepEqual(kindsOf(await stream.verify()), ['altered']);
+  });
+
+  test('names with line separators of Unicode are parts of their lines', async (t) => {
+    const chain = new Chain('server', keys);
+    const stream = new Stream(t);
+    stream.lines = [
+      sealedLine(chain, streamLine('audit.start', {})),
+      calledWith(chain, { name: 'a\u2028b\u2029c\u0085d' }),
+      calledWith(chain, { arguments: argumentsView({ arguments: 'full', redact: [] })('{"a\u2028b":1}') }),
+      // Long lines go over the parts in which the file is read.
+      ...Array.from({ length: 40 }, () => calledWith(chain, { arguments: `"${'é'.repeat(9_999)}"` })),
+      sealedLine(chain, streamLine('audit.stop', {})),
+    ];
+    const found = await stream.verify();
+    assert.deepEqual([found.problems, found.gaps, found.lines], [[], [], 44]);
+    stream.lines = stream.lines.map((line) => line.replace('\n', '\r\n'));
+    assert.deepEqual((await stream.verify()).problems, []);
   });
 
   test('a stream whose beginning was removed is intact only as a part', async (t) => {

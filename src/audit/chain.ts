@@ -119,7 +119,7 @@ export class Chain {
 const codeText = (mac: string): string => `,"chain.mac":"${mac}"}\n`;
 
 const sealed =
-  /^(\{.*,"chain\.writer":"([\w.-]{1,64})","chain\.epoch":"([0-9a-f]{16})","chain\.seq":(\d{1,15})),"chain\.mac":"([\w-]{43})"\}$/;
+  /^(\{.*,"chain\.writer":"([\w.-]{1,64})","chain\.epoch":"([0-9a-f]{16})","chain\.seq":(\d{1,15})),"chain\.mac":"([\w-]{43})"\}$/s;
 
 /** A line of a chain, read from a file. */
 export interface SealedLine extends ChainPlace {

@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { ChainKeys, readSealed, type SealedLine } from './chain.ts';
 import { readCheckpoint, type Checkpoint } from './checkpoints.ts';
 import { EpochCheck, ownMembers, timeOf, type LinePlace, type Problem } from './epochCheck.ts';
@@ -64,16 +63,25 @@ export async function verifyFiles(options: VerifyOptions): Promise<Verification>
 }
 
 async function* linesOf(file: string): AsyncGenerator<{ readonly text: string; readonly at: LinePlace }> {
-  const input = createReadStream(file);
-  // A file that is missing must not become an empty one.
-  const failed = new Promise<never>((_resolve, reject) => input.once('error', reject));
-  failed.catch(() => undefined);
-  await Promise.race([failed, new Promise((resolve) => input.once('open', resolve))]);
   let line = 0;
-  for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const text of textLinesOf(file)) {
     line++;
     if (text !== '') yield { text, at: { file, line } };
   }
+}
+
+/** Splits at line feeds only: `readline` splits at U+2028, too, which JSON strings may hold as it is. */
+async function* textLinesOf(file: string): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of createReadStream(file, 'utf8') as AsyncIterable<string>) {
+    const [first = '', ...lines] = chunk.split('\n');
+    rest += first;
+    for (const line of lines) {
+      yield rest.endsWith('\r') ? rest.slice(0, -1) : rest;
+      rest = line;
+    }
+  }
+  yield rest;
 }
 
 /** Files by the time of their first line: rotated files come first. */
