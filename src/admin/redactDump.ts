@@ -1,4 +1,4 @@
-import { isSecretName, redactArguments, redacted, redactText } from '../telemetry/index.ts';
+import { hideSecretForms, isSecretName, redactArguments, redacted } from '../telemetry/index.ts';
 import type { MaskedFields } from './contract.ts';
 
 /**
@@ -89,7 +89,7 @@ const redactLeaves = (value: unknown): unknown => {
   return value === null || value === undefined || typeof value === 'boolean' ? value : redacted;
 };
 
-const redactString = (text: string): string => redactText(redactJson(text) ?? redactUrl(text) ?? text);
+const redactString = (text: string): string => hideSecretForms(redactJson(text) ?? redactUrl(text) ?? text);
 
 /** An inline key set stands in the model as JSON text. */
 const redactJson = (text: string): string | undefined => {

@@ -1,6 +1,5 @@
 import type { AuditSettings, JsonPath } from '../model/index.ts';
-import { isSecretName, redacted, redactText } from '../telemetry/index.ts';
-import { hideSecretForms } from './secretPatterns.ts';
+import { hideSecretForms, isSecretName, redacted, redactText } from '../telemetry/index.ts';
 import { shownName } from './shownNames.ts';
 
 /** Longer arguments are named by their size only: to parse them would delay other requests. */

@@ -3,10 +3,9 @@
  * Cybersecurity Schema Framework (OCSF), where it has them. docs/audit.md has the table.
  */
 
-import { timestamp } from '../telemetry/index.ts';
+import { hideSecretForms, timestamp } from '../telemetry/index.ts';
 import { version } from '../version.ts';
 import { flat, keptMember, maxText } from './keptMembers.ts';
-import { hideSecretForms } from './secretPatterns.ts';
 import { shownName } from './shownNames.ts';
 
 /** The version of OCSF that the names are from. */

@@ -1,5 +1,4 @@
-import { secretsGeneration } from '../telemetry/index.ts';
-import { hideSecretForms } from './secretPatterns.ts';
+import { hideSecretForms, secretsGeneration } from '../telemetry/index.ts';
 
 /** Names that are kept, and characters of each. */
 const most = { names: 2_048, length: 128 };

@@ -5,7 +5,7 @@ import type {
   PolicyVerdict,
   RouteCandidate,
 } from '../proxy/contract.ts';
-import { redactText } from '../telemetry/index.ts';
+import { hideSecretForms } from '../telemetry/index.ts';
 import { printable } from './printable.ts';
 
 /** A line and the lines below it. */
@@ -28,7 +28,7 @@ export function decisionTree(decision: Decision): string {
     ...(mcp.length === 0 ? [] : [{ text: 'messages', below: mcp.map(messageBranch) }]),
   ];
   const lines = [outcomeText(outcome), ...linesOf(branches, '')];
-  return `${lines.map((line) => printable(redactText(line))).join('\n')}\n`;
+  return `${lines.map((line) => printable(hideSecretForms(line))).join('\n')}\n`;
 }
 
 function outcomeText(outcome: DecisionOutcome): string {

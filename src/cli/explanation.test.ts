@@ -155,3 +155,13 @@ test('an MCP backend says how clients see its targets', () => {
     ': view with 1 entry for tools, the rest is shown; changed tools are withheld; no sessions',
   );
 });
+
+test('credentials in addresses and arguments are hidden', () => {
+  const text = explained(
+    `mcp: {targets: [
+      {name: far, mcp: {host: 'http://far.test/mcp?api_key=opaque-1'}},
+      {name: run, stdio: {cmd: x, args: [-e, ACCESS_TOKEN=opaque-2, 'https://opaque-3@host/x']}}]}`,
+  );
+  assert.match(text, /http:\/\/far\.test:80\/mcp\?api_key=\[redacted\]/);
+  assert.doesNotMatch(text, /opaque/);
+});

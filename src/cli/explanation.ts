@@ -24,7 +24,7 @@ import {
   type UdpListener,
 } from '../model/index.ts';
 import { answeringPolicies, policyOrder } from '../policies/facts.ts';
-import { redactArguments, redactText } from '../telemetry/index.ts';
+import { hideSecretForms, redactArguments } from '../telemetry/index.ts';
 import { decisionLines } from './ruleDecisions.ts';
 
 /**
@@ -47,7 +47,7 @@ export function explanation(model: Model): string {
     `metrics    ${address(stats)}`,
     `readiness  ${address(readiness)}`,
   );
-  return `${lines.map(redactText).join('\n')}\n`;
+  return `${lines.map(hideSecretForms).join('\n')}\n`;
 }
 
 const hostnameOf = (listener: Listener): string | undefined =>

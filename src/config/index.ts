@@ -6,7 +6,7 @@ export { effectiveTree, type EffectiveField } from './effectiveTree.ts';
 export { missingFiles } from './files.ts';
 export { configurationSchema } from './jsonSchema.ts';
 export { loadFile, loadText, withMissingCommands, type LoadOptions, type LoadResult } from './load.ts';
-export { maskText } from './maskText.ts';
+export { maskText, type SecretTests } from './maskText.ts';
 export { maskedFields } from './masked.ts';
 export { nearest } from './nearest.ts';
 export { renderProblem, type Problem } from './problem.ts';

@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import { maskText } from './maskText.ts';
 
 const masked = (text: string): string | undefined =>
-  maskText(text, 'masked', (name) => /password$|^authorization$/i.test(name));
+  maskText(text, 'masked', {
+    isSecretName: (name) => /password$|^authorization$/i.test(name),
+    holdsSecret: (value) => value.includes('api_key='),
+  });
 
 test('values of secret fields are replaced where they stand, and everything else stays', () => {
   const text = `# kept
@@ -57,4 +60,11 @@ test('a configuration that does not fit the schema is masked all the same', () =
 
 test('a text that is no YAML is not shown', () => {
   assert.equal(masked('binds: [\n  key: secret'), undefined);
+});
+
+test('a value that holds a secret is replaced as a whole', () => {
+  assert.equal(
+    masked("a: { host: 'http://h/mcp?api_key=opaque', port: 1 }\n"),
+    'a: { host: "masked", port: 1 }\n',
+  );
 });

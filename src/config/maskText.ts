@@ -6,15 +6,22 @@ import { readTree } from './tree.ts';
 /** A variable in place of a value tells no secret. */
 const isVariable = (text: string): boolean => /^["']?\$(?:\w+|\{\w+\})["']?$/.test(text);
 
+/** Judges names and values that no schema marks. */
+export interface SecretTests {
+  readonly isSecretName: (name: string) => boolean;
+  /** The value has a part with the form of a secret, such as a password in an address. */
+  readonly holdsSecret: (value: string) => boolean;
+}
+
 /**
  * Replaces the secrets that stand in the text of a configuration: values of the fields that the schema marks, and of
- * fields whose name sounds like a secret. The configuration need not fit the schema. Comments stay.
+ * fields whose name or value looks like a secret. The configuration need not fit the schema. Comments stay.
  * @returns undefined for a text that is no YAML, whose secrets have no place
  */
 export function maskText(
   text: string,
   mark: string,
-  isSecretName: (name: string) => boolean,
+  { isSecretName, holdsSecret }: SecretTests,
 ): string | undefined {
   const tree = readTree(text, '', {}, () => true);
   if (tree.value === undefined) return undefined;
@@ -27,9 +34,14 @@ export function maskText(
     if (kind === 'variable' && masked !== 'field') return;
     for (const path of leaves(valueAt(tree.value, field), field)) mask(path);
   });
-  for (const path of leaves(tree.value, []))
-    if (path.some((part) => typeof part === 'string' && isSecretName(part) && part !== 'authorization'))
+  for (const path of leaves(tree.value, [])) {
+    const value = valueAt(tree.value, path);
+    if (
+      path.some((part) => typeof part === 'string' && isSecretName(part) && part !== 'authorization') ||
+      (typeof value === 'string' && holdsSecret(value))
+    )
       mask(path);
+  }
   let masked = text;
   for (const [start, end] of [...extents.values()].toSorted(([a], [b]) => b - a))
     masked = `${masked.slice(0, start)}${JSON.stringify(mark)}${masked.slice(start, end).endsWith('\n') ? '\n' : ''}${masked.slice(end)}`;

@@ -1,7 +1,7 @@
 import type { ConfigProblem, ConfigViews } from '../admin/index.ts';
-import type { ConfigFile, Problem } from '../config/index.ts';
+import type { ConfigFile, Problem, SecretTests } from '../config/index.ts';
 import type { Model } from '../model/index.ts';
-import { isSecretName, redacted } from '../telemetry/index.ts';
+import { hideSecretForms, isSecretName, redacted } from '../telemetry/index.ts';
 import type { PlaneView } from '../workers/index.ts';
 import { configChanges } from './configChanges.ts';
 
@@ -10,7 +10,7 @@ export interface ConfigViewsOptions {
   /** The error of a write whose text has changed meanwhile. */
   readonly conflict: new (message: string) => Error;
   readonly schema: () => string;
-  readonly mask: (text: string, mark: string, isSecretName: (name: string) => boolean) => string | undefined;
+  readonly mask: (text: string, mark: string, tests: SecretTests) => string | undefined;
   /** The tree of the text in use. @throws Error where the text cannot be read */
   readonly tree: ConfigViews['tree'];
   /** The model in use. */
@@ -25,6 +25,8 @@ export interface ConfigViewsOptions {
 /** A caller has sent the text, and knows no file. */
 const shown = ({ file: _file, ...problem }: Problem): ConfigProblem => problem;
 
+const holdsSecret = (value: string): boolean => hideSecretForms(value) !== value;
+
 /** The views of the configuration as it is written. */
 export function configViews(options: ConfigViewsOptions): ConfigViews {
   const { document, schema, model, mask } = options;
@@ -33,7 +35,7 @@ export function configViews(options: ConfigViewsOptions): ConfigViews {
   return {
     read: () => document.read(),
     masked: ({ text, etag }) => {
-      if (masked?.etag !== etag) masked = { etag, text: mask(text, redacted, isSecretName) };
+      if (masked?.etag !== etag) masked = { etag, text: mask(text, redacted, { isSecretName, holdsSecret }) };
       return masked.text;
     },
     schema,

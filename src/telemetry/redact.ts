@@ -27,19 +27,6 @@ export const redactText = (original: string): string => {
   return text.replaceAll(credentials, `$1 ${redacted}`).replaceAll(compactToken, redacted);
 };
 
-/** `--api-key=…` and `--token …` in the arguments of a program. */
-const secretFlag = /^--?[\w-]*(?:token|secret|passw(?:or)?d|key|auth)[\w-]*$/i;
-
-/** Arguments of a program, with known secrets and the values of flags such as `--token` replaced. */
-export const redactArguments = (args: readonly string[]): string[] =>
-  args.map((arg, index) => {
-    const before = args[index - 1];
-    if (before !== undefined && secretFlag.test(before) && !arg.startsWith('-')) return redacted;
-    const equals = arg.indexOf('=');
-    if (equals > 0 && secretFlag.test(arg.slice(0, equals))) return `${arg.slice(0, equals)}=${redacted}`;
-    return redactText(arg);
-  });
-
 /** Longest value of one field, in characters. A peer can make messages long; a log line stays bounded. */
 const maxValue = 8_192;
 

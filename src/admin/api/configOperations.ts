@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { messageOf } from '../../errorText.ts';
-import { redactText } from '../../telemetry/index.ts';
+import { hideSecretForms, redactText } from '../../telemetry/index.ts';
 import type { AdminViews, ConfigProblem, ConfigText, EffectiveField, GatewayViews } from '../contract.ts';
 import { redactDump } from '../redactDump.ts';
 import { operation, type ApiOperation } from './operation.ts';
@@ -96,11 +96,11 @@ export const configOperations = (views: AdminViews, gateway: GatewayViews): read
   }),
 ];
 
-/** Secrets that the process knows by their values are masked, too. */
+/** Secrets that the process knows by their values or by their form are masked, too. */
 const shownTree = (fields: readonly EffectiveField[] | undefined): EffectiveField[] | null =>
   fields?.map(({ value, fields: below, ...field }) => ({
     ...field,
-    ...(value !== undefined && { value: typeof value === 'string' ? redactText(value) : value }),
+    ...(value !== undefined && { value: typeof value === 'string' ? hideSecretForms(value) : value }),
     ...(below !== undefined && { fields: shownTree(below) ?? [] }),
   })) ?? null;
 

@@ -1,5 +1,5 @@
 import type { McpFailedStart, McpSessionState, McpState, McpTargetState, RouteView } from '../contract.ts';
-import { redactText } from '../../telemetry/index.ts';
+import { hideSecretForms } from '../../telemetry/index.ts';
 
 /** The best comes first. */
 const states = ['ready', 'closed', 'suspended', 'starting', 'restarting', 'failed'];
@@ -34,7 +34,7 @@ function targetOf({ name, state, since, pid, restarts, lastError }: McpTargetSta
     ...(since !== undefined && { since: new Date(since).toISOString() }),
     ...(pid !== undefined && { pid }),
     restarts,
-    ...(lastError !== undefined && { problem: redactText(lastError) }),
+    ...(lastError !== undefined && { problem: hideSecretForms(lastError) }),
   };
 }
 
@@ -76,10 +76,13 @@ export function targetsOf(
         state: isDown ? 'failed' : (worst?.state ?? 'idle'),
         ...(since !== undefined && { since: new Date(since).toISOString() }),
         sessions: uses.length,
-        ...(problem !== undefined && { problem: redactText(problem) }),
+        ...(problem !== undefined && { problem: hideSecretForms(problem) }),
         ...(worst && { restarts: children.reduce((sum, { restarts }) => sum + restarts, 0) }),
         ...(circuit && {
-          circuit: { retryAt: new Date(circuit.retryAt).toISOString(), reason: redactText(circuit.reason) },
+          circuit: {
+            retryAt: new Date(circuit.retryAt).toISOString(),
+            reason: hideSecretForms(circuit.reason),
+          },
         }),
         hidden: covered.slice(0, mostHidden).map(({ kind: of, name: item, owner }) => ({
           kind: of,
@@ -89,7 +92,7 @@ export function targetsOf(
         hiddenCount: covered.length,
         stderr: [...(isDown ? failed.stderr : []), ...children.flatMap(({ stderr = [] }) => stderr)]
           .slice(-mostLines)
-          .map(redactText),
+          .map(hideSecretForms),
       };
     });
   });

@@ -1,4 +1,4 @@
-import { redacted, redactText } from '../telemetry/index.ts';
+import { redacted, redactText } from './redact.ts';
 
 /** Forms of secrets that their issuers document, and credentials in addresses. */
 const patterns: readonly (readonly [RegExp, string])[] = [
@@ -13,14 +13,14 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   ],
   [/(:\/\/)[^\s/?#@]{1,512}@/g, `$1${redacted}@`],
   [
-    /([?&;](?:[\w-]{0,64}token|[\w-]{0,64}secret|api[-_]?key|key|sig|signature|passw(?:or)?d|code)=)[^&;#\s]+/gi,
+    /([?&;#](?:[\w-]{0,64}(?:token|secret|(?:api|access|private|session|subscription)[-_]?key|signature|passw(?:or)?d)|key|sig|code)=)[^&;#\s]+/gi,
     `$1${redacted}`,
   ],
 ];
 
 /** Every pattern needs one of these; one look for all of them costs less than the patterns. */
 const suspicious =
-  /A[KS]IA|AIza|gh[pousr]_|github_pat_|glpat-|npm_|xox|[sr]k[-_]|-----BEGIN|:\/\/[^\s/?#@]*@|[?&;][\w-]*=/i;
+  /A[KS]IA|AIza|gh[pousr]_|github_pat_|glpat-|npm_|xox|[sr]k[-_]|-----BEGIN|:\/\/[^\s/?#@]*@|[?&;#][\w-]*=/i;
 
 /** The text without known secrets, credentials, and everything that has the form of a secret. */
 export function hideSecretForms(original: string): string {
