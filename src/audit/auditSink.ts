@@ -21,9 +21,12 @@ export class SinkError extends Error {
   override readonly name = 'SinkError';
   /** Bytes of the write that are stored, up to the end of a line. */
   readonly stored: number;
+  /** Bytes of the line behind them, if the sink will never take that line. */
+  readonly refused: number;
 
-  constructor(message: string, stored: number, cause?: unknown) {
+  constructor(message: string, stored: number, cause?: unknown, refused = 0) {
     super(message, { cause });
     this.stored = stored;
+    this.refused = refused;
   }
 }

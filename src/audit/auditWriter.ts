@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.ts';
 import { messageOf } from '../errorText.ts';
 import { linesIn, type Logger } from '../telemetry/index.ts';
 import { SinkError, type AuditSinkPort } from './auditSink.ts';
-import type { Chain, ChainPlace } from './chain.ts';
+import { readSealed, type Chain, type ChainPlace } from './chain.ts';
 import { LastLines } from './lastLines.ts';
 import { streamLine } from './lines.ts';
 import { WaitingLines, type Piece } from './waitingLines.ts';
@@ -37,6 +37,9 @@ const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 1_500 };
 /** Bytes of lines that wait for a sink; lines beyond them are lost and counted. */
 const maxBacklog = 8_388_608;
 
+/** Places of lost lines that one line of the stream names. */
+const maxSeqs = 64;
+
 /**
  * Lines that the writer makes together. The code for requests pushes the code for lines out of the processor's caches,
  * so a line by itself costs three times as much.
@@ -58,7 +61,7 @@ interface Intent {
 
 /**
  * Writes the lines of one process in their order: gathers them, seals them into the chain, and repeats a write that
- * failed. Lines that are sealed are never dropped, so that a gap in the chain is never the work of the gateway itself.
+ * failed. A sealed line is dropped only if the sink will never take it, and then the stream names its number.
  */
 export class AuditWriter {
   readonly lastLines = new LastLines();
@@ -76,6 +79,8 @@ export class AuditWriter {
   private taken = 0;
   private stored = 0;
   private lost = 0;
+  /** Places in the chain of lost lines that were sealed. */
+  private lostSeqs: number[] = [];
   private intents: Intent[] = [];
   private timer: NodeJS.Timeout | undefined;
   private watch: NodeJS.Timeout | undefined;
@@ -207,8 +212,15 @@ export class AuditWriter {
   /** The stream itself says where it has a gap. */
   private reportLoss(): void {
     const lines = this.lost;
+    const seqs = this.lostSeqs;
     this.lost = 0;
-    this.push(streamLine('audit.lost', { 'audit.lost_lines': lines }));
+    this.lostSeqs = [];
+    this.push(
+      streamLine('audit.lost', {
+        'audit.lost_lines': lines,
+        ...(seqs.length > 0 && { 'audit.lost_seqs': seqs.join(' ') }),
+      }),
+    );
   }
 
   private arm(ms: number, sooner = false): void {
@@ -239,12 +251,21 @@ export class AuditWriter {
       try {
         await this.options.sink.write(batch, this.options.durable);
       } catch (error) {
+        if (error instanceof SinkError && error.refused > 0) {
+          this.refused(batch, error);
+          continue;
+        }
         this.failed(batch, error);
         return;
       }
       this.batch = undefined;
       this.succeeded(this.batchLines);
-    } while (this.intents.length > 0 || this.closing || this.waiting.hasFullPiece);
+    } while (
+      this.batch !== undefined ||
+      this.intents.length > 0 ||
+      this.closing ||
+      this.waiting.hasFullPiece
+    );
   }
 
   private nextBatch(): Buffer | undefined {
@@ -263,10 +284,7 @@ export class AuditWriter {
     if (piece !== undefined) this.waiting.giveBack(piece);
     this.piece = undefined;
     this.options.onWritten(lines);
-    if (this.failing) {
-      this.failing = false;
-      this.options.log.info('Audit sink works again');
-    }
+    this.worksAgain();
     if (this.intents.length > 0) {
       const due = this.intents.findIndex(({ line }) => line > this.stored);
       const done = due === -1 ? this.intents.splice(0) : this.intents.splice(0, due);
@@ -275,19 +293,48 @@ export class AuditWriter {
     this.options.onStored(piece?.place);
   }
 
+  private worksAgain(): void {
+    if (!this.failing) return;
+    this.failing = false;
+    this.options.log.info('Audit sink works again');
+  }
+
+  /** The sink will never take one of the lines, so the lines behind that line must not wait for it. */
+  private refused(batch: Buffer, error: SinkError): void {
+    const rest = this.countStored(batch, error.stored);
+    const line = rest.subarray(0, error.refused);
+    this.batch = rest.length === line.length ? undefined : rest.subarray(line.length);
+    this.stored++;
+    this.batchLines--;
+    const seq = this.options.chain && readSealed(line.toString().trimEnd())?.seq;
+    if (seq !== undefined && this.lostSeqs.length < maxSeqs) this.lostSeqs.push(seq);
+    const place = seq === undefined ? '' : `line ${seq} of the chain: `;
+    this.lose(1, `${place}the sink refuses ${line.length} bytes as too large (${error.message})`);
+    this.options.onFailure();
+    this.worksAgain();
+    this.rejectIntents(error);
+  }
+
   private failed(batch: Buffer, error: unknown): void {
-    const stored = error instanceof SinkError ? error.stored : 0;
-    const rest = stored === 0 ? batch : batch.subarray(stored);
-    if (stored > 0) {
-      const lines = linesIn(batch.subarray(0, stored));
-      this.stored += lines;
-      this.batchLines -= lines;
-      this.options.onWritten(lines);
-    }
+    const rest = this.countStored(batch, error instanceof SinkError ? error.stored : 0);
     this.batch = rest.length === 0 ? undefined : rest;
     this.options.onFailure();
     if (!this.failing) this.options.log.error('Audit sink failed', { reason: messageOf(error) });
     this.failing = true;
+    this.rejectIntents(error);
+  }
+
+  /** Counts lines that the sink has stored. @returns the bytes behind them */
+  private countStored(batch: Buffer, stored: number): Buffer {
+    if (stored === 0) return batch;
+    const lines = linesIn(batch.subarray(0, stored));
+    this.stored += lines;
+    this.batchLines -= lines;
+    this.options.onWritten(lines);
+    return batch.subarray(stored);
+  }
+
+  private rejectIntents(error: unknown): void {
     for (const { reject } of this.intents.splice(0)) reject(unavailable(messageOf(error)));
   }
 

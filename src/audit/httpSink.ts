@@ -8,24 +8,49 @@ import { SinkError, type AuditSinkPort } from './auditSink.ts';
 
 type Settings = Extract<AuditSink, { kind: 'http' }>;
 
-/** Posts batches of lines to a collector. A batch counts as stored when the collector answers with 2xx. */
+/** The least size that the sink remembers after a 413, so that a brief fault does not slow down the stream for good. */
+const leastPost = 8_192;
+
+/** The collector answered 413. */
+class TooLarge extends Error {}
+
+/**
+ * Posts batches of lines to a collector. A batch counts as stored when the collector answers with 2xx. After a 413, the
+ * sink posts half of the lines at a time.
+ */
 export class HttpSink implements AuditSinkPort {
   readonly gatherMs = 500;
   readonly maxBatch = 1_048_576;
   private readonly settings: Settings;
   private readonly agent: HttpAgent;
+  /** Bytes of one request; less than a batch if the collector has refused more. */
+  private most: number;
 
   constructor(settings: Settings) {
     this.settings = settings;
+    this.most = this.maxBatch;
     const options = { keepAlive: true, maxSockets: 1 };
     this.agent = settings.url.startsWith('https:') ? new HttpsAgent(options) : new HttpAgent(options);
   }
 
   async write(bytes: Buffer): Promise<void> {
-    try {
-      await this.post(bytes);
-    } catch (error) {
-      throw new SinkError(`${new URL(this.settings.url).host}: ${messageOf(error)}`, 0, error);
+    let stored = 0;
+    let { most } = this;
+    while (stored < bytes.length) {
+      const lines = firstLines(bytes.subarray(stored), most);
+      try {
+        await this.post(lines);
+        stored += lines.length;
+      } catch (error) {
+        const isTooLarge = error instanceof TooLarge;
+        const isOneLine = lines.indexOf('\n') === lines.length - 1;
+        if (!isTooLarge || isOneLine) {
+          const host = new URL(this.settings.url).host;
+          throw new SinkError(`${host}: ${messageOf(error)}`, stored, error, isTooLarge ? lines.length : 0);
+        }
+        most = Math.floor(lines.length / 2);
+        this.most = Math.max(leastPost, most);
+      }
     }
   }
 
@@ -58,7 +83,10 @@ export class HttpSink implements AuditSinkPort {
         response.on('end', () => {
           clearTimeout(timer);
           if (statusCode >= 200 && statusCode < 300) resolve();
-          else reject(new Error(`the collector answered ${statusCode}`));
+          else {
+            const message = `the collector answered ${statusCode}`;
+            reject(statusCode === 413 ? new TooLarge(message) : new Error(message));
+          }
         });
       });
       const late = new Error(`the collector did not answer within ${timeoutMs} ms`);
@@ -74,6 +102,13 @@ export class HttpSink implements AuditSinkPort {
       request.end(bytes);
     });
   }
+}
+
+/** The first whole lines of at most `most` bytes, and at least one line. */
+function firstLines(bytes: Buffer, most: number): Buffer {
+  if (bytes.length <= most) return bytes;
+  const end = most > 0 ? bytes.lastIndexOf('\n', most - 1) : -1;
+  return bytes.subarray(0, 1 + (end === -1 ? bytes.indexOf('\n') : end));
 }
 
 /** The token is read for each batch, so a new one in the file needs no restart. */

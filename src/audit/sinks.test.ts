@@ -121,6 +121,25 @@ async function collectorThat(t: TestContext, answers: RequestListener): Promise<
   return { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 };
 }
 
+/** A collector that appends the lines to a file, and answers 413 for larger requests. */
+async function limitedCollector(t: TestContext, file: string, most: number) {
+  const sizes: number[] = [];
+  const refusals: number[] = [];
+  const sink = await collectorThat(t, (request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const body = Buffer.concat(parts);
+      if (body.length <= most) {
+        sizes.push(body.length);
+        appendFileSync(file, body);
+      } else refusals.push(body.length);
+      response.writeHead(body.length <= most ? 204 : 413).end();
+    });
+  });
+  return { sink, sizes, refusals };
+}
+
 const mayMount = (): boolean => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-mount-'));
   try {
@@ -289,6 +308,67 @@ describe('sinks that fail', () => {
     audit.end(open, { outcome: 'refused' });
     await audit.close();
     assert.ok((await stage.lost()) > 0, 'lines that the collector never took are counted');
+  });
+
+  test('a collector that refuses large batches gets smaller ones', async (t) => {
+    const stage = new Stage(t);
+    const { sink, sizes, refusals } = await limitedCollector(t, stage.file, 20_000);
+    const audit = stage.open({ sink });
+    record(audit, 200);
+    await until('lines are stored', () => sizes.length > 1);
+    record(audit, 200, 'later');
+    const before = refusals.length;
+    await audit.close();
+    assert.ok(before > 0);
+    assert.equal(refusals.length, before, 'the sink remembers the size');
+    const found = await stage.verify();
+    assert.deepEqual([found.problems, found.gaps, found.lines], [[], [], 402]);
+    assert.equal(await stage.lost(), 0);
+  });
+
+  test('a line that its collector refuses by itself costs only that line, and the stream names it', async (t) => {
+    const stage = new Stage(t);
+    const { sink } = await limitedCollector(t, stage.file, 900);
+    const audit = stage.open({ sink });
+    // Texts keep 512 characters.
+    for (const name of ['before', 'x'.repeat(500), 'behind']) record(audit, 1, name);
+    await until('the loss', () => stage.said.some((line) => line.startsWith('Audit lines lost')));
+    record(audit, 1, 'later');
+    await audit.close();
+    assert.ok(!stage.said.includes('Audit sink failed'));
+    assert.equal(await stage.lost(), 1);
+    assert.match(
+      stage.said.find((line) => line.startsWith('Audit lines lost')) ?? '',
+      /^Audit lines lost: line 3 of the chain: the sink refuses \d+ bytes as too large \(.+ answered 413\)$/,
+    );
+    const text = readFileSync(stage.file, 'utf8');
+    const names = [...text.matchAll(/"mcp\.name":"(\w+)"/g)].map(([, name]) => name);
+    assert.deepEqual(names, ['before', 'behind', 'later']);
+    assert.match(text, /"audit\.lost_lines":1,"audit\.lost_seqs":"3"/);
+    const found = await stage.verify();
+    assert.deepEqual(
+      found.problems.map(({ message }) => message.replace(/epoch \w+/, 'epoch')),
+      ['line 3 of server epoch missing'],
+    );
+    assert.deepEqual(
+      found.gaps.map(({ kind, lost }) => [kind, lost]),
+      [['lost', 1]],
+    );
+  });
+
+  test('a required call whose intent the collector refuses by itself is refused, and the next one passes', async (t) => {
+    const stage = new Stage(t);
+    const { sink } = await limitedCollector(t, stage.file, 900);
+    const audit = stage.open({ sink, required: true });
+    const large = begin(audit, 'x'.repeat(500));
+    await assert.rejects(async () => await audit.settled, { code: 'audit_unavailable' });
+    audit.end(large, { outcome: 'refused' });
+    await until('the loss of both lines', async () => (await stage.lost()) === 2);
+    const next = begin(audit, 'next');
+    await audit.settled;
+    audit.end(next);
+    await audit.close();
+    assert.match(readFileSync(stage.file, 'utf8'), /"mcp\.name":"next"/);
   });
 
   test('a file that ends within a line gets the next line on a line of its own', async (t) => {
