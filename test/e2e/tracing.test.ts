@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
@@ -7,7 +8,7 @@ import { until } from '../../src/until.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { openSession } from './session.testing.ts';
-import { inline, startEchoApp } from './stage.testing.ts';
+import { inline, rogueBackends, startEchoApp } from './stage.testing.ts';
 
 let echo: Awaited<ReturnType<typeof startEchoApp>>;
 let remote: RemoteServer;
@@ -171,6 +172,52 @@ test('a call of an MCP server has a span below the context of _meta, over OTLP/g
   }
   assert.equal((calls[0]?.message.params as { _meta: { other?: number } })._meta.other, 1);
   assert.equal(collector.heads[0]?.['x-key'], key);
+});
+
+test('a response that breaks off and a tool that fails are errors of their spans', async (t) => {
+  // The backend breaks off when the client has got the beginning of the response.
+  const begun = Promise.withResolvers<void>();
+  const half = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf');
+      void begun.promise.then(() => socket.destroy());
+    });
+  }).listen(0, '127.0.0.1');
+  await once(half, 'listening');
+  t.after(() => half.close());
+  await using collector = await Collector.http();
+  await using gateway = await startGateway(`
+config:
+  tracing: ${inline({ otlpEndpoint: collector.url, otlpProtocol: 'http', randomSampling: true })}
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - matches: [{ path: { pathPrefix: /mcp } }]
+      backends: ${rogueBackends}
+    - backends: [{ host: '127.0.0.1:${(half.address() as AddressInfo).port}' }]
+`);
+  const response = await fetch(`${gateway.url}/half`);
+  begun.resolve();
+  await assert.rejects(response.text());
+  const session = await openSession(`${gateway.url}/mcp`);
+  const result = { content: [{ type: 'text', text: 'disk full' }], isError: true };
+  await session.call('raw', { line: `{"jsonrpc":"2.0","id":$ID,"result":${JSON.stringify(result)}}` });
+  await session.call('raw', { line: '{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}' });
+  await session.close();
+  const calls = () => collector.spans.filter(({ name }) => name.startsWith('tools/call'));
+  await until('the spans of both calls', () => calls().length === 2);
+  const errorsOf = (spans: Collector['spans']) =>
+    spans.map(({ attributes, isError }) => [attributes['error.type'], isError]);
+  for (const kind of ['server', 'client'] as const) {
+    const spans = collector.of(kind).filter(({ name }) => name.startsWith('GET'));
+    assert.deepEqual(errorsOf(spans), [['upstream_reset', true]]);
+  }
+  assert.deepEqual(errorsOf(calls()), [
+    ['tool_error', true],
+    [undefined, false],
+  ]);
 });
 
 test('a dead collector delays no request, and its spans are counted', async () => {

@@ -174,6 +174,14 @@ export function withMembers(text: string, span: Span, names: readonly string[]):
   return { ...span, members };
 }
 
+/** The text of a short member of an object; undefined where it has none, or a longer one. */
+export function memberText(text: string, span: Span | undefined, name: string): string | undefined {
+  const place = memberOf(text, span, name);
+  return typeof place === 'object' && place.end - place.start <= 64
+    ? text.slice(place.start, place.end)
+    : undefined;
+}
+
 /** The string value at a span, or undefined where it is something else or longer than `maxRead`. */
 export function stringValue(text: string, span: Span | undefined): string | undefined {
   return span === undefined ? undefined : stringAt(text, span);

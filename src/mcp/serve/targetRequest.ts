@@ -110,7 +110,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     const { answer, count, checks } = x;
     const tally = x.enter();
     const span = x.http.traceCall?.(tracedCall(request, name, used));
-    const stats = span === undefined ? cell : tracedStats(cell, span);
+    const stats = span === undefined ? cell : tracedStats(cell, span, request.method);
     const check =
       checks?.ofResult === true ? (text: string) => checks.response(text, request.method, [name]) : undefined;
     const call = new Call({

@@ -6,6 +6,8 @@ import { addition } from '../json/objectMembers.ts';
 import type { Edit } from '../json/scan.ts';
 import { inMeta } from '../messages/requestMeta.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
+import { isToolError } from '../messages/toolError.ts';
+import type { CallEnd } from '../session/call.ts';
 import type { CallStats } from '../session/mcpMetrics.ts';
 import type { TaskItem } from '../session/taskRegistry.ts';
 
@@ -29,12 +31,19 @@ export function withTrace(out: Outgoing, { traceparent }: CallSpan): Outgoing {
 }
 
 /** Counts a call, and ends its span. */
-export const tracedStats = (stats: Pick<CallStats, 'ended'>, span: CallSpan): Pick<CallStats, 'ended'> => ({
-  ended: (outcome, ms) => {
-    span.end(outcome === 'ok' ? undefined : outcome);
-    stats.ended(outcome, ms);
-  },
-});
+export function tracedStats(stats: Pick<CallStats, 'ended'>, span: CallSpan, method: string): CallEnd {
+  let toolFailed = false;
+  return {
+    answered: (response) => {
+      toolFailed = method === 'tools/call' && isToolError(response);
+    },
+    ended: (outcome, ms) => {
+      if (outcome === 'ok') span.end(toolFailed ? 'tool_error' : undefined);
+      else span.end(outcome);
+      stats.ended(outcome, ms);
+    },
+  };
+}
 
 /** The `traceparent` in a message. */
 export function traceparentIn(message: Envelope): string | undefined {

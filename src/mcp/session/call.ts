@@ -12,10 +12,16 @@ import { errorResponse } from '../messages/rpcError.ts';
 import type { LargeAnswer, Waiter } from '../targets/kind/target.ts';
 import { inTurn, unfiltered, type ResponseFilter } from '../items/responseFilter.ts';
 
+/** Hears of the end of a call. */
+export interface CallEnd extends Pick<CallStats, 'ended'> {
+  /** Sees the response that ends the call, if it came whole. */
+  readonly answered?: (response: Envelope) => void;
+}
+
 export interface CallStart {
   readonly answer: CallAnswer;
   readonly request: Envelope;
-  readonly stats: Pick<CallStats, 'ended'>;
+  readonly stats: CallEnd;
   /** The HTTP request, which learns how long the target took. */
   readonly http?: Pick<HttpRequest, 'targetMs'>;
   /** The progress token as the client wrote it. */
@@ -49,7 +55,7 @@ export class Call implements Waiter {
   readonly idText: string;
   readonly method: string;
   readonly tokenText: string | undefined;
-  private readonly stats: Pick<CallStats, 'ended'>;
+  private readonly stats: CallEnd;
   private readonly http: CallStart['http'];
   private readonly filter: ResponseFilter | undefined;
   private readonly ask: CallStart['ask'];
@@ -88,6 +94,7 @@ export class Call implements Waiter {
     const shown = this.filter === undefined || isError ? unfiltered : this.filter.filter(response);
     if (!(shown instanceof GatewayError) && shown.next !== undefined && this.goesOn(shown.next)) return;
     const { answer, check, idText } = this;
+    this.stats.answered?.(response);
     this.settled(isError ? 'error' : 'ok');
     const whole = ({ edits }: Exclude<typeof shown, GatewayError>): string =>
       edits.length > 0

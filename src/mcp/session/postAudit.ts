@@ -6,7 +6,16 @@ import type {
   OperationStart,
   RequestAudit,
 } from '../contract.ts';
-import { cut, memberOf, readEnvelope, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
+import {
+  cut,
+  memberOf,
+  memberText,
+  readEnvelope,
+  wholeOf,
+  type Envelope,
+  type Span,
+} from '../json/envelope.ts';
+import { isToolError } from '../messages/toolError.ts';
 import type { OperationNote } from './callAnswer.ts';
 import type { ResponseParts } from './largeAnswer.ts';
 
@@ -189,11 +198,8 @@ class RecordedRequest implements OperationAnswer {
 /** The outcomes of a refused request, by its response alone. A guardrail may refuse a call with a result. */
 const failures: ReadonlySet<OperationEnd['outcome']> = new Set(['error', 'tool_error']);
 
-function answerOf(
-  method: string | undefined,
-  { text, body, isError }: Envelope,
-  bytes: number,
-): OperationEnd {
+function answerOf(method: string | undefined, response: Envelope, bytes: number): OperationEnd {
+  const { text, body, isError } = response;
   if (isError) {
     const place = memberOf(text, wholeOf(text), 'error');
     const code = Number(typeof place === 'object' ? memberText(text, place, 'code') : undefined);
@@ -201,7 +207,7 @@ function answerOf(
   }
   const isCall = method === 'tools/call';
   if (!mayHave(text, isCall)) return { outcome: 'ok', bytes };
-  if (isCall && memberText(text, body, 'isError') === 'true') return { outcome: 'tool_error', bytes };
+  if (isCall && isToolError(response)) return { outcome: 'tool_error', bytes };
   if (memberText(text, body, 'resultType') === '"input_required"')
     return { outcome: 'input_required', bytes };
   return { outcome: 'ok', bytes };
@@ -210,10 +216,3 @@ function answerOf(
 /** Can the result have a member that tells its outcome? A look at the text costs less than a walk over its members. */
 const mayHave = (text: string, isCall: boolean): boolean =>
   (isCall && text.includes('isError')) || text.includes('resultType') || text.includes('\\');
-
-function memberText(text: string, span: Span | undefined, name: string): string | undefined {
-  const place = memberOf(text, span, name);
-  return typeof place === 'object' && place.end - place.start <= 64
-    ? text.slice(place.start, place.end)
-    : undefined;
-}

@@ -3,7 +3,7 @@
  * the exchange refers to them, so all of them stand in one file. `servedExchange.ts` adds how an exchange answers.
  */
 
-import { catalogue, type DecidedBy, type GatewayError } from '../../errors.ts';
+import { catalogue, type DecidedBy, type ErrorCode, type GatewayError } from '../../errors.ts';
 import type { Audit } from '../../audit/index.ts';
 import {
   Body,
@@ -277,6 +277,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   upstreamMs: number | undefined;
   targetMs: number | undefined;
   error: string | undefined;
+  /** The error that has cut off the answer after its beginning. */
+  cutBy: ErrorCode | undefined;
   reason: string | undefined;
   /** The policies of the route have begun to run. */
   policiesBegan = false;
@@ -416,8 +418,14 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     this.stop(error);
     if (this.started) {
       this.noteError(error);
-      this.connection.destroy();
+      this.cutOff(error);
     } else this.fail(error);
+  }
+
+  /** Ends an answer that has begun, so that the client sees that it is not complete. */
+  cutOff({ code }: GatewayError): void {
+    this.cutBy = code;
+    this.connection.destroy();
   }
 
   /** Stops all work on the answer. */

@@ -130,11 +130,11 @@ export class RequestTracing implements ExchangeTracing {
     { server, upstream }: RequestSpan,
     added: ComputedFields | undefined,
   ): void {
-    const { status, upstreamMs, error } = exchange;
+    const { status, upstreamMs, error, cutBy } = exchange;
     const route = exchange.rule && patternOf(exchange.rule);
     if (upstream !== undefined) {
       if (upstreamMs !== undefined) upstream.set(this.shown({ 'http.response.status_code': status }));
-      upstream.end(upstreamMs === undefined ? (error ?? '_OTHER') : failure(status, 400));
+      upstream.end(upstreamMs === undefined ? (error ?? '_OTHER') : (cutBy ?? failure(status, 400)));
     }
     server.set(
       this.shown({
@@ -149,7 +149,7 @@ export class RequestTracing implements ExchangeTracing {
     );
     if (route !== undefined) server.rename(`${methodName(exchange.method)} ${route}`);
     if (added !== undefined) server.set(attributesOf(added));
-    server.end(status === 0 ? (error ?? 'client_left') : failure(status, 500));
+    server.end(status === 0 ? (error ?? 'client_left') : (cutBy ?? failure(status, 500)));
   }
 
   /** @param draw from 0 to below 1, at random */

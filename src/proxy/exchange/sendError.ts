@@ -29,7 +29,7 @@ export function sendError(exchange: LiveExchange, thrown: unknown): void {
   }
   if (exchange.closed) return;
   if (exchange.started) {
-    exchange.connection.destroy();
+    exchange.cutOff(error);
     return;
   }
   const { status, retry } = catalogue[error.code];
