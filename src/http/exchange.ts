@@ -22,6 +22,16 @@ export interface RequestSigner {
   sign(head: string, body: Buffer): string;
 }
 
+/** A credential that the gateway puts into the requests for a server. */
+export interface SentCredential {
+  /** Its place, even where a request leaves the place empty; absent for a credential that signs. */
+  readonly place?: { readonly kind: 'header' | 'cookie' | 'query'; readonly name: string };
+  /** The caller's own one, or one that is made for the caller; or the gateway's, which all callers share. */
+  readonly of: 'caller' | 'gateway';
+  /** Equal digests: the same credential, however often it is renewed. It gives nothing of the credential away. */
+  readonly digest: string;
+}
+
 export interface HttpRequest {
   /** As sent, case-sensitive (RFC 9110 §9.1). */
   readonly method: string;

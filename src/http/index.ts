@@ -10,6 +10,7 @@ export type {
   ClientCertificate,
   HeaderLine,
   RequestSigner,
+  SentCredential,
   HttpReply,
   HttpRequest,
   Reply,

@@ -1,7 +1,7 @@
 /** The types on which `mcp` and its neighbours agree. */
 
 import type { DecidedBy, GatewayError } from '../errors.ts';
-import type { HeaderLine, RequestSigner } from '../http/index.ts';
+import type { HeaderLine, RequestSigner, SentCredential } from '../http/index.ts';
 import type { McpTarget } from '../model/index.ts';
 import type { Destination } from '../upstream/index.ts';
 
@@ -164,6 +164,8 @@ export interface Reach {
   readonly headers: readonly HeaderLine[];
   /** Signs each request; absent where no policy does. */
   readonly signer?: RequestSigner;
+  /** Whose the credentials of policies are. At their places, nothing of the client goes to the target. */
+  readonly credentials?: readonly SentCredential[];
   /** From a call to its response, in milliseconds; undefined: as long as it takes. */
   readonly callTimeoutMs: number | undefined;
   /** The target in the configuration of the request; absent: as the session began with it. */
@@ -206,10 +208,11 @@ export interface Caller {
   /** `reach` answers every caller alike, and is the same function until the configuration changes. */
   readonly reachesAlike?: boolean | undefined;
   /**
-   * The token of the caller, where a target over the network gets it, or gets a token that is made for the caller. Never
-   * for a log.
+   * Tells the caller's own credentials for targets over the network, and those that are made for the caller, from those of
+   * others, and gives nothing of them away. A credential that was refused counts, too. Undefined where the caller has none;
+   * absent where no target gets one.
    */
-  readonly tokenForTargets?: string | undefined;
+  readonly credentialsDigest?: (() => string | undefined) | undefined;
   /**
    * The values of the caller for a target that runs as a child process; undefined for targets whose children are alike
    * for all callers. Absent where all are.
@@ -262,7 +265,7 @@ export interface Caller {
 }
 
 /** The functions of a caller that lead to targets. They hold less of its request than the caller does. */
-export type CallerWays = Pick<Caller, 'reach' | 'reachesAlike' | 'tokenForTargets' | 'environment'>;
+export type CallerWays = Pick<Caller, 'reach' | 'reachesAlike' | 'credentialsDigest' | 'environment'>;
 
 /** An operation of a client, as the audit stream has it before it begins. */
 export interface OperationStart {

@@ -1,5 +1,11 @@
 import { expressionWork } from './attributes/evaluate.ts';
-import { HeaderEdits, otherReadings, type HeaderLine, type HttpRequest } from '../http/index.ts';
+import {
+  HeaderEdits,
+  otherReadings,
+  type HeaderLine,
+  type HttpRequest,
+  type SentCredential,
+} from '../http/index.ts';
 import type { ItemCall, McpItem } from '../mcp/contract.ts';
 import type { ApiKeyHolder, ChosenBackend, Exchange, HostRewrite, Identity, Passage } from './policy.ts';
 
@@ -42,6 +48,8 @@ export class FakeExchange implements Exchange {
   readonly responseHeaders = new HeaderEdits();
   pathReadings: readonly string[];
   workLeft: number = expressionWork;
+  signer: Exchange['signer'];
+  readonly sentCredentials: SentCredential[] = [];
   readonly annotations: Record<string, string | number> = {};
   requestLimit: number | undefined;
   backendLimit: number | undefined;

@@ -230,10 +230,6 @@ export function loginOf({ name, settings }: PolicyUse): PolicyLogin | undefined 
   };
 }
 
-/** Does the policy send the token of the caller, or a token that it makes for the caller? */
-export const sendsCallersToken = ({ name, settings }: PolicyUse): boolean =>
-  factsOf(name)?.sendsCallersToken?.(settings) === true;
-
 /** The header that carries a credential; undefined where it stands in another place. */
 function headerOf(settings: unknown, credential: PolicyLogin['credential']): PolicyLogin['header'] {
   const place = member(settings, 'location') ?? member(settings, 'authorizationLocation');

@@ -95,7 +95,6 @@ export {
   policiesOn,
   policyOrder,
   policySchemas,
-  sendsCallersToken,
 } from './facts.ts';
 
 /** Policy name → its run-time part. */

@@ -1,7 +1,14 @@
 import type { z } from 'zod';
 import type { DecidedBy } from '../errors.ts';
 import type { KeySets } from '../auth/index.ts';
-import type { HeaderEdits, HeaderLine, HttpRequest, Reply, RequestSigner } from '../http/index.ts';
+import type {
+  HeaderEdits,
+  HeaderLine,
+  HttpRequest,
+  Reply,
+  RequestSigner,
+  SentCredential,
+} from '../http/index.ts';
 import type { HttpBackend } from '../model/index.ts';
 import type { CallTime, ItemCall, ItemRefusal, McpCheck, McpItem, ToolNames } from '../mcp/contract.ts';
 import type { Logger } from '../telemetry/index.ts';
@@ -394,6 +401,8 @@ export interface Exchange {
   signer?: RequestSigner | undefined;
   /** The credentials that `backendAuth` has put into the request. */
   credentials?: PlacedCredential[] | undefined;
+  /** Policies note the credentials that they send, before they ask for them; absent where nobody reads the notes. */
+  readonly sentCredentials?: SentCredential[];
   /** Changes to whatever answer the client gets, errors included. */
   readonly responseHeaders: HeaderEdits;
   /** Other paths that a backend may read out of the path (`http/path.ts`). */

@@ -44,8 +44,6 @@ export interface PolicyFacts {
     /** The same settings with the addresses of the backends. */
     readonly located: (settings: unknown, find: FindServer) => unknown;
   };
-  /** The policy sends the token of the caller, or a token that it makes for the caller. Absent: it never does. */
-  readonly sendsCallersToken?: (settings: unknown) => boolean;
   /** The disadvantage of a random session key for these settings; undefined where there is none worth a warning. */
   readonly lostWithoutSessionKey?: (settings: unknown) => string | undefined;
   /** Settings that are valid and probably not meant. */

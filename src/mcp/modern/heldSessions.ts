@@ -133,11 +133,12 @@ export function keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): 
 function holderWith(
   principal: string,
   { targets }: McpBackend,
-  { tokenForTargets, environment }: Caller,
+  { credentialsDigest: digestFor, environment }: Caller,
 ): string {
-  if (tokenForTargets === undefined && environment === undefined) return principal;
+  const digest = digestFor?.();
+  if (digest === undefined && environment === undefined) return principal;
   const values = environment && targets.map(({ name }) => valuesDigest(environment, name));
-  const parts = [principal, tokenForTargets, values];
+  const parts = [principal, digest, values];
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }
 

@@ -53,7 +53,7 @@ async function start(t: TestContext, target: RemoteServer | StdioTarget): Promis
       const user = userOf(request);
       return {
         principal: 'team',
-        tokenForTargets: isRemote ? user : undefined,
+        credentialsDigest: isRemote ? () => user : undefined,
         environment: isRemote ? undefined : () => ({ values: { TOKEN: user }, digest: user }),
         checksOf: () => ({
           request:

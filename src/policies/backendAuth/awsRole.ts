@@ -9,6 +9,7 @@ import type { KeySource } from './awsKeys.ts';
 import { sessionNameProblem, tagValueProblem, type AssumedRole, type RequestText } from './awsSchema.ts';
 import { IssuedTokens } from './issuedTokens.ts';
 import type { AwsKeys } from './sigV4.ts';
+import { noteCredential } from './sender.ts';
 import type { SecurityTokenService } from './securityTokenService.ts';
 
 /** Sessions of a role that are kept, one for each set of session name and tags. */
@@ -29,7 +30,9 @@ export function roleKeys(
   return (exchange) => {
     const name = nameOf(exchange);
     const values = tagsOf.map(([key, read]) => [key, read(exchange)] as const);
-    return kept.get([name, ...values.flat()], [], async () => {
+    const parts = [name, ...values.flat()];
+    noteCredential(exchange, 'caller', parts);
+    return kept.get(parts, [], async () => {
       const issued = await sts.ask(
         [
           ['Action', 'AssumeRole'],

@@ -106,7 +106,7 @@ function clientGrant(
 ): OwnGrant {
   const endpoint = new TokenEndpoint(tenantEndpoint(tenant), tools);
   return {
-    parts: () => [digestOf(text.value)],
+    parts: () => [tenant, client, digestOf(text.value)],
     ask: () =>
       endpoint.ask(
         [['grant_type', 'client_credentials'], ['client_id', client], ['scope', scope], ...proof(text.value)],
@@ -135,7 +135,7 @@ function managedGrant(identity: UserAssignedIdentity | undefined, tools: PolicyT
   if (identity !== undefined && 'resourceId' in identity) query.set(resourceIdName, identity.resourceId);
   const target = `${path}&${query.toString()}`;
   return {
-    parts: () => [],
+    parts: () => [target],
     async ask() {
       const answer = await server.ask({ method: 'GET', target, headers, grantOf: 'gateway' });
       return server.issued(target, answer.body);

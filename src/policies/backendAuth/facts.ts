@@ -60,14 +60,6 @@ const issuedKinds = [
 /** At most one of them stands there; `credentials` may stand beside it. */
 const mainKinds = ['key', 'passthrough', ...issuedKinds] as const;
 
-/** Credentials that differ from caller to caller. */
-const ofCaller: ReadonlySet<string> = new Set([
-  'passthrough',
-  'jwtSign',
-  'oauthTokenExchange',
-  'crossAppAccess',
-] satisfies (typeof mainKinds)[number][]);
-
 /** Credentials of the machine that the gateway runs on. */
 const ofMachine: readonly string[] = ['gcp', 'aws', 'azure'];
 const inCluster = mainKinds.filter((kind) => !ofMachine.includes(kind));
@@ -142,8 +134,6 @@ export const backendAuthFacts = {
   schema: backendAuthSchema,
   on: ['route', 'backend', 'service', 'target'],
   about: 'connection',
-  sendsCallersToken: (settings) =>
-    (settings as BackendAuthSettings).credentials.some(({ kind }) => ofCaller.has(kind)),
   servers: {
     paths: tokenEndpoints,
     located: (settings, find) => ({

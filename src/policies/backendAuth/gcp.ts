@@ -42,7 +42,7 @@ function credentialGrant(source: TextSource, audience: string | undefined, tools
     log,
   });
   return {
-    parts: () => [watched.value.credential.digest],
+    parts: () => [watched.value.credential.digest, audience ?? ''],
     ask() {
       const { credential, endpoint } = watched.value;
       return endpoint.ask(parametersOf(credential, audience, now()), {
@@ -93,7 +93,7 @@ function metadataGrant(audience: string | undefined, tools: PolicyTools): OwnGra
       ? `${account}/token`
       : `${account}/identity?audience=${encodeURIComponent(audience)}&format=full`;
   return {
-    parts: () => [],
+    parts: () => [target],
     async ask() {
       const headers = [['metadata-flavor', 'Google']] as const;
       const answer = await server.ask({ method: 'GET', target, headers, grantOf: 'gateway' });

@@ -10,7 +10,7 @@ import { azureSender } from './azure.ts';
 import { gcpSender } from './gcp.ts';
 import { jwtSignSender } from './jwtSign.ts';
 import { readSecret } from './secretText.ts';
-import type { Sender } from './sender.ts';
+import { noteCredential, type Sender } from './sender.ts';
 import { clientCredentialsSender, crossAppAccessSender, tokenExchangeSender } from './tokenExchange.ts';
 
 export const backendAuth: Policy<BackendAuthSettings> = {
@@ -94,7 +94,11 @@ const senderOf = <Kind extends BackendCredential['kind']>(
 function passthroughSender({ location }: Of<'passthrough'>): Sender {
   const place = placeOf(location);
   return {
-    send: (exchange) => place(exchange, exchange.token),
+    send(exchange) {
+      const { token } = exchange;
+      noteCredential(exchange, 'caller', token === undefined ? [] : [token], location);
+      place(exchange, token);
+    },
     problem: () => undefined,
     close: () => undefined,
   };
@@ -104,7 +108,10 @@ function keySender({ secret, location }: Of<'key'>, { log }: PolicyTools): Sende
   const place = placeOf(location);
   const text = new WatchedText(secret, { name: 'backendAuth.key', read: knownSecret, log });
   return {
-    send: (exchange) => place(exchange, text.value),
+    send(exchange) {
+      noteCredential(exchange, 'gateway', [text.value], location);
+      place(exchange, text.value);
+    },
     problem: () => text.problem,
     close: () => text.close(),
   };

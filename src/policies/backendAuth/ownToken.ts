@@ -2,7 +2,7 @@ import type { Location } from '../token/schema.ts';
 import type { PolicyTools } from '../policy.ts';
 import { IssuedTokens } from './issuedTokens.ts';
 import { placeOf } from './place.ts';
-import { sendLater, type Sender } from './sender.ts';
+import { noteCredential, sendLater, type Sender } from './sender.ts';
 import type { IssuedToken } from './tokenServer.ts';
 
 /** Asks for tokens of the gateway itself, which are the same for all callers. */
@@ -27,11 +27,12 @@ export function ownTokenSender(grant: OwnGrant, location: Location, { now }: Pol
   const put = placeOf(location);
   return {
     waits: true,
-    send: (exchange) =>
-      sendLater(
-        tokens.get(grant.parts(), [], () => grant.ask()),
-        (token) => put(exchange, token),
-      ),
+    send(exchange) {
+      const parts = grant.parts();
+      noteCredential(exchange, 'gateway', parts, location);
+      const token = tokens.get(parts, [], () => grant.ask());
+      return sendLater(token, (one) => put(exchange, one));
+    },
     problem: () => grant.problem(),
     close: () => grant.close(),
   };

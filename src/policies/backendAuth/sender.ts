@@ -1,8 +1,12 @@
+import { createHash } from 'node:crypto';
+import type { SentCredential } from '../../http/index.ts';
 import type { Exchange } from '../policy.ts';
+import type { Location } from '../token/schema.ts';
 
 /** Puts one credential into the requests for the backend. */
 export interface Sender {
   /**
+   * Notes the credential first: a caller whose credential is refused must not pass for one without any.
    * A promise only where the credential must be asked for.
    * @throws GatewayError if there is no credential for this request
    */
@@ -12,6 +16,23 @@ export interface Sender {
   readonly close: () => void;
   /** `send` may return a promise. */
   readonly waits?: true;
+}
+
+/**
+ * Notes a credential for those who tell callers apart by what a server gets.
+ * @param parts everything that the credential depends on, and that differs between requests
+ * @param location absent for a credential that signs
+ */
+export function noteCredential(
+  { sentCredentials }: Exchange,
+  of: SentCredential['of'],
+  parts: readonly string[],
+  location?: Location,
+): void {
+  if (sentCredentials === undefined) return;
+  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+  const place = location && { place: { kind: location.kind, name: location.name } };
+  sentCredentials.push({ of, digest, ...place });
 }
 
 /** Puts a token into a request, now or when it has arrived. */

@@ -9,7 +9,7 @@ import type {
   TokenParameters,
 } from './oauthSchema.ts';
 import { placeOf } from './place.ts';
-import { sendLater, type Sender } from './sender.ts';
+import { noteCredential, sendLater, type Sender } from './sender.ts';
 import { TokenEndpoint } from './tokenEndpoint.ts';
 import { TokenSpace } from './tokenSpace.ts';
 import { textReader } from '../token/textExpression.ts';
@@ -84,6 +84,7 @@ export function tokenExchangeSender(settings: TokenExchangeSettings, tools: Poli
       if (actorToken !== undefined) actorReader?.strip(exchange, actorToken);
       const made = actorToken === undefined ? [subjectToken] : [subjectToken, actorToken];
       const parts = [subjectToken, actorToken ?? '', ...further.map(([, value]) => value)];
+      noteCredential(exchange, 'caller', parts, settings.location);
       const token = tokens.get(parts, made, () =>
         endpoint.ask([...grantOf(subjectToken, actorToken), ...fixed, ...further]),
       );
@@ -114,6 +115,7 @@ export function crossAppAccessSender(settings: CrossAppAccessSettings, tools: Po
     send(exchange) {
       const subjectToken = reader.read(exchange);
       reader.strip(exchange, subjectToken);
+      noteCredential(exchange, 'caller', [subjectToken], settings.location);
       const token = tokens.get([subjectToken], [subjectToken], async () => {
         const grant = await provider.ask([
           ['grant_type', exchangeGrant],
@@ -144,13 +146,14 @@ export function clientCredentialsSender(settings: ClientCredentialsSettings, too
   const tokens = new IssuedTokens(settings.cache, tools.now, TokenSpace.of(tools));
   const put = placeOf(settings.location);
   const parameters = [['grant_type', 'client_credentials'] as const, ...parametersOf(settings)];
+  const parts = [JSON.stringify([settings.endpoint, parameters])];
   return {
     waits: true,
-    send: (exchange) =>
-      sendLater(
-        tokens.get([], [], () => endpoint.ask(parameters, { grantOf: 'gateway' })),
-        (one) => put(exchange, one),
-      ),
+    send(exchange) {
+      noteCredential(exchange, 'gateway', parts, settings.location);
+      const token = tokens.get([], [], () => endpoint.ask(parameters, { grantOf: 'gateway' }));
+      return sendLater(token, (one) => put(exchange, one));
+    },
     problem: () => endpoint.problem,
     close() {
       endpoint.close();

@@ -41,7 +41,7 @@ export function callerOf(
     holder: budgetHolderOf(exchange),
     reach: ways.reach,
     reachesAlike: ways.reachesAlike,
-    tokenForTargets: ways.tokenForTargets,
+    credentialsDigest: ways.credentialsDigest,
     environment: ways.environment,
     callTimeoutMs,
     expiresAt: exchange.identity?.acceptedUntil,

@@ -8,7 +8,7 @@ import { policySchemas, policyTable } from '../../policies/index.ts';
 import { toolsWith } from '../../policies/tools.testing.ts';
 import { memoryLog } from '../../auth/log.testing.ts';
 import { Endpoints, type Destination } from '../../upstream/index.ts';
-import { compileReach } from './mcpReach.ts';
+import { compileReach, type ReachesFor } from './mcpReach.ts';
 
 const place = { file: 'test', line: 1, column: 1, path: '' };
 const use = (name: keyof typeof policySchemas, settings: unknown): PolicyUse => ({
@@ -28,14 +28,13 @@ interface Given {
 
 const unreachable = { use: () => ({ ask: () => Promise.reject(new Error('no host is asked')) }) };
 
-/** Sends a client request through the policies of a session that reaches a server. */
-function reached(
+function reachesFor(
   t: TestContext,
-  { target = {}, around = [], request = {}, token, removed = [] }: Given,
-): Reach & { readonly reachesAlike: boolean; readonly tokenForTargets: string | undefined } {
+  { target = {}, around = [] }: Given,
+  destinations = new Set<Destination>(),
+): ReachesFor {
   const endpoints = new Endpoints({ log: memoryLog().log });
   t.after(() => endpoints.close());
-  const destinations = new Set<Destination>();
   const backend: McpBackend = {
     kind: 'mcp',
     weight: 1,
@@ -45,11 +44,20 @@ function reached(
     prefixMode: 'conditional',
     dnsRebindingProtection: false,
   };
-  const reachFor = compileReach(backend, around, defaults, { endpoints, uses: { destinations } }, (uses) =>
+  return compileReach(backend, around, defaults, { endpoints, uses: { destinations } }, (uses) =>
     uses.map(({ name, settings }) =>
       policyTable.get(name)!.prepare(settings, { ...toolsWith([]), hosts: unreachable }),
     ),
   );
+}
+
+/** Sends a client request through the policies of a session that reaches a server. */
+function reached(
+  t: TestContext,
+  { request = {}, token, removed = [], ...given }: Given,
+): Reach & { readonly reachesAlike: boolean; readonly digest: string | undefined } {
+  const destinations = new Set<Destination>();
+  const reachFor = reachesFor(t, given, destinations);
   const exchange = new FakeExchange(request);
   exchange.token = token;
   for (const name of removed) exchange.requestHeaders.remove(name);
@@ -57,13 +65,14 @@ function reached(
     assert.ok(!(reaches instanceof Promise));
     return reaches;
   };
-  const { reach, reachesAlike = false, tokenForTargets } = now(reachFor(exchange));
+  const { reach, reachesAlike = false, credentialsDigest } = now(reachFor(exchange));
+  const digest = credentialsDigest?.();
   const found = reach?.('far');
   assert.ok(found !== undefined && destinations.has(found.destination));
   assert.equal(reach?.('far'), found, 'the policies run once for each request');
   // Sessions compare the functions.
   assert.equal(now(reachFor(new FakeExchange(request))).reach === reach, reachesAlike);
-  return { ...found, reachesAlike, tokenForTargets };
+  return { ...found, reachesAlike, digest };
 }
 
 const client: FakeRequest = {
@@ -115,11 +124,30 @@ test('a token that authentication took out of the request and did not verify is 
 });
 
 test('the token of the caller tells sessions apart only where a server gets it', (t) => {
-  const tokenFor = (settings: object): string | undefined =>
-    reached(t, { token: 'verified', target: { policies: [use('backendAuth', settings)] } }).tokenForTargets;
-  assert.equal(tokenFor({ passthrough: {} }), 'verified');
-  assert.equal(tokenFor({ key: 'of the gateway' }), undefined);
-  assert.equal(reached(t, { token: 'verified' }).tokenForTargets, undefined);
+  const digestFor = (settings: object, token: string): string | undefined =>
+    reached(t, { token, target: { policies: [use('backendAuth', settings)] } }).digest;
+  const [ada, again, bob] = ['ada', 'ada', 'bob'].map((token) => digestFor({ passthrough: {} }, token));
+  assert.ok(ada !== undefined && !ada.includes('ada'));
+  assert.equal(ada, again);
+  assert.notEqual(ada, bob);
+  assert.equal(digestFor({ key: 'of the gateway' }, 'ada'), undefined);
+  assert.equal(reached(t, { token: 'ada' }).digest, undefined);
+});
+
+test('a caller whose credential is refused passes for no other caller', async (t) => {
+  const settings = {
+    oauthTokenExchange: { host: '127.0.0.1:9', subjectToken: { source: { header: { name: 'x-user' } } } },
+  };
+  const digestFor = async (user: string): Promise<string | undefined> => {
+    const { reach, credentialsDigest } = await reachesFor(t, {
+      target: { policies: [use('backendAuth', settings)] },
+    })(new FakeExchange({ headers: user === '' ? [] : [['x-user', user]] }));
+    assert.throws(() => reach?.('far'), /target "far"/);
+    return credentialsDigest?.();
+  };
+  const digests = await Promise.all(['ada', 'bob', ''].map(digestFor));
+  assert.equal(new Set(digests).size, 3);
+  assert.equal(await digestFor('ada'), digests[0]);
 });
 
 test('policies of the route hold for servers that have none of the same name', (t) => {

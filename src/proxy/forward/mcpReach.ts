@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { asGatewayError, GatewayError } from '../../errors.ts';
-import { HeaderEdits } from '../../http/index.ts';
+import { HeaderEdits, type SentCredential } from '../../http/index.ts';
 import { isOverNetwork, type Caller, type Reach, type TargetOverNetwork } from '../../mcp/index.ts';
 import type { McpBackend, PolicyUse, ProcessSettings, NetworkTarget } from '../../model/index.ts';
-import { policiesOn, sendsCallersToken, type Exchange, type Steps } from '../../policies/index.ts';
+import { policiesOn, type Exchange, type Steps } from '../../policies/index.ts';
 import { targetOf, type Destination, type Endpoints } from '../../upstream/index.ts';
 
 /** Policies that have a say in the requests of a session to a server, wherever they stand. */
@@ -27,12 +28,10 @@ export function compileReach(
   stepsOf: (uses: readonly PolicyUse[]) => readonly Steps[],
 ): ReachesFor {
   const reaches = new Map<string, CompiledReach>();
-  let sendsToken = false;
   for (const target of backend.targets)
     if (isOverNetwork(target)) {
       const uses = usesOf(target, around);
       reaches.set(target.name, reachOf(target, uses, settings, tools, stepsOf));
-      sendsToken ||= uses.some(sendsCallersToken);
     }
   if (reaches.size === 0) return () => ({});
   if ([...reaches.values()].every((reach) => typeof reach === 'object' && !('ask' in reach))) {
@@ -44,11 +43,12 @@ export function compileReach(
   );
   return (exchange) => {
     const known = new Map<string, Reach | GatewayError>();
+    const sent: Sent = new Map();
     const waits = asked.flatMap(({ name, ask }) => {
       const note = (reach: Reach | GatewayError): void => void known.set(name, reach);
       const fail = (error: unknown): void => note(refusalOf(name, error));
       try {
-        const found = ask(exchange);
+        const found = ask(exchange, sent);
         if (found instanceof Promise) return [found.then(note, fail)];
         note(found);
       } catch (error) {
@@ -56,30 +56,57 @@ export function compileReach(
       }
       return [];
     });
-    const caller: Reaches = {
-      reach: (name) => {
-        const found = known.get(name);
-        if (found instanceof GatewayError) throw found;
-        const reach = reaches.get(name);
-        if (found !== undefined || typeof reach !== 'function') return found ?? (reach as Reach | undefined);
-        const made = reach(exchange);
-        known.set(name, made);
-        return made;
-      },
-      tokenForTargets: sendsToken ? exchange.token : undefined,
+    const reachFor = (name: string): Reach | undefined => {
+      const found = known.get(name);
+      if (found instanceof GatewayError) throw found;
+      const reach = reaches.get(name);
+      if (found !== undefined || typeof reach !== 'function') return found ?? (reach as Reach | undefined);
+      const made = reach(exchange, sent);
+      known.set(name, made);
+      return made;
     };
+    const credentialsDigest = (): string | undefined => {
+      for (const name of reaches.keys()) tried(() => reachFor(name));
+      return digestOf(sent);
+    };
+    const caller: Reaches = { reach: reachFor, credentialsDigest };
     return waits.length === 0 ? caller : Promise.all(waits).then(() => caller);
   };
 }
 
-type Reaches = Pick<Caller, 'reach' | 'reachesAlike' | 'tokenForTargets'>;
+type Reaches = Pick<Caller, 'reach' | 'reachesAlike' | 'credentialsDigest'>;
+
+/** Target → the credentials that policies noted for it, also where they were refused. */
+type Sent = Map<string, readonly SentCredential[]>;
+
+/** A target without a credential fails its own calls only. */
+function tried(run: () => unknown): void {
+  try {
+    run();
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+  }
+}
+
+/** Undefined where no credential is one of the caller. */
+function digestOf(sent: Sent): string | undefined {
+  const own = [...sent].flatMap(([target, credentials]) =>
+    credentials
+      .filter((one) => one.of === 'caller')
+      .map(({ place, digest }) => JSON.stringify([target, place, digest])),
+  );
+  if (own.length === 0) return undefined;
+  return createHash('sha256').update(own.toSorted().join('\n')).digest('base64');
+}
 
 /** A promise while a credential for one of the servers is asked for. A server without one fails its own calls only. */
 export type ReachesFor = (exchange: Exchange) => Reaches | Promise<Reaches>;
 
 /** A function where policies have a say in each request; `ask` where they may have to wait. */
 type CompiledReach =
-  Reach | ((exchange: Exchange) => Reach) | { readonly ask: (exchange: Exchange) => Reach | Promise<Reach> };
+  | Reach
+  | ((exchange: Exchange, sent: Sent) => Reach)
+  | { readonly ask: (exchange: Exchange, sent: Sent) => Reach | Promise<Reach> };
 
 /** A credential that one server lacks: the client hears which one. */
 export function refusalOf(target: string, thrown: unknown): GatewayError {
@@ -110,13 +137,14 @@ function reachOf(
   const steps = stepsOf(uses);
   if (steps.length === 0) return { destination, path, headers: [], callTimeoutMs, settings: target };
   const found = (request: TargetRequest): Reach => {
-    const { forwardTarget, forwardHost, requestHeaders, signer } = request;
+    const { forwardTarget, forwardHost, requestHeaders, signer, sentCredentials } = request;
     const { lines: headers } = requestHeaders;
     const reach: Reach = {
       destination,
       path: forwardTarget,
       headers,
       ...(signer === undefined ? {} : { signer }),
+      ...(sentCredentials.length === 0 ? {} : { credentials: sentCredentials }),
       callTimeoutMs,
       settings: target,
     };
@@ -126,10 +154,15 @@ function reachOf(
   const answered = (): never => {
     throw new Error('a policy of a target must not answer');
   };
+  const requestFor = (exchange: Exchange, sent: Sent): TargetRequest => {
+    const request = new TargetRequest(exchange, path);
+    sent.set(target.name, request.sentCredentials);
+    return request;
+  };
   if (steps.some(({ waits }) => waits === true))
     return {
-      ask: (exchange) => {
-        const request = new TargetRequest(exchange, path);
+      ask: (exchange, sent) => {
+        const request = requestFor(exchange, sent);
         const run = (from: number): Reach | Promise<Reach> => {
           for (let index = from; index < steps.length; index++) {
             const result = steps[index]?.onRequest?.(request);
@@ -142,8 +175,8 @@ function reachOf(
         return run(0);
       },
     };
-  return (exchange) => {
-    const request = new TargetRequest(exchange, path);
+  return (exchange, sent) => {
+    const request = requestFor(exchange, sent);
     for (const step of steps) if (step.onRequest?.(request) !== undefined) answered();
     return found(request);
   };
@@ -159,6 +192,7 @@ export class TargetRequest implements Exchange {
   signer: Exchange['signer'];
   readonly requestHeaders = new HeaderEdits();
   readonly responseHeaders = new HeaderEdits();
+  readonly sentCredentials: SentCredential[] = [];
   readonly request: Exchange['request'];
   readonly passage: Exchange['passage'];
   readonly chosen: Exchange['chosen'];
