@@ -40,6 +40,8 @@ export class FakeExchange implements Exchange {
   user: string | undefined;
   apiKey: ApiKeyHolder | undefined;
   readonly namedItem: NonNullable<Exchange['namedItem']>;
+  /** Those of the route's policies; a policy stands alone unless given. */
+  scopeRules: Exchange['scopeRules'];
   readonly matchedPrefix: string | undefined;
   forwardTarget: string;
   forwardHost: HostRewrite | undefined;

@@ -75,6 +75,7 @@ export {
   type TriedExpression,
 } from './rules/triedExpression.ts';
 export { allowedBy } from './authorization/allowedBy.ts';
+export { allScopes, stepUpOf } from './rules/scopes.ts';
 export { pageAccess } from './cors/pageAccess.ts';
 export { budgetHolderOf } from './attributes/budgetHolder.ts';
 export { subjectOf } from './attributes/identityTexts.ts';

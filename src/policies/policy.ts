@@ -241,6 +241,8 @@ export interface Steps {
   readonly wellKnownKey?: string;
   /** The reason why this caller may not use the item, or without a call: not see it; undefined allows it. */
   refuseMcpItem?(exchange: Exchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined;
+  /** The scopes that the rules require of the request, or of a call. */
+  neededScopes?(exchange: Exchange, named?: NamedCall): NeededScopes;
   /**
    * Counts a use of the item that the rules allow, before it goes to its server.
    * @returns what hears of the end of the use, if anything does
@@ -365,6 +367,21 @@ export interface PlacedCredential {
 }
 
 /** A request in flight, as policies see it. */
+/** The first item that the body of a request names. */
+export interface NamedCall {
+  readonly item: McpItem;
+  readonly call: ItemCall;
+}
+
+/** The scopes that the rules of a policy require, those that the caller has included. */
+export interface NeededScopes {
+  readonly scopes: readonly string[];
+  /** A call may need other scopes than the request as a whole. */
+  readonly dependOnItem: boolean;
+  /** Another rule refuses the call, whatever scopes the caller has. */
+  readonly isRefused: boolean;
+}
+
 export interface Exchange {
   readonly request: HttpRequest;
   readonly passage: Passage;
@@ -388,7 +405,9 @@ export interface Exchange {
    * The first item that the body names, if the request is a POST for an MCP backend. It reads the body.
    * @returns undefined for other requests; a promise rejects where the body cannot be read
    */
-  namedItem?(): Promise<{ readonly item: McpItem; readonly call: ItemCall } | undefined> | undefined;
+  namedItem?(): Promise<NamedCall | undefined> | undefined;
+  /** The `neededScopes` of every policy of the route: a client wants to log in once for all of them. */
+  readonly scopeRules?: readonly Required<Steps>['neededScopes'][] | undefined;
   /** The path prefix of the match that chose the route, without a slash at its end; undefined for other matches. */
   readonly matchedPrefix: string | undefined;
   /** The target for the backend, in origin form: the target of the request until a policy rewrites it. */

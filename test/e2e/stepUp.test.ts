@@ -76,3 +76,72 @@ binds:
   assert.ok(!rules().includes('requireScopes mcp: true'));
   await session.close();
 });
+
+const gate = { requireScopes: ['mcp'] };
+const ofEcho = { if: 'mcp.tool.name == "echo"', requireScopes: ['write'] };
+const ofTools = { if: 'has(mcp.tool)', requireScopes: ['mcp'] };
+const rulesOf = (...rules: object[]): object => ({ rules });
+
+/** Two rule sets on one route: in `mcpAuthentication.authorization`, in other policies of the route, on the backend. */
+const spreads: Readonly<Record<string, readonly [own: object | undefined, route: object, backend: object]>> =
+  {
+    'a gate in mcpAuthentication and a tool on the backend': [
+      rulesOf(gate),
+      {},
+      { mcpAuthorization: rulesOf(ofEcho) },
+    ],
+    'a gate on the route and a tool on the backend': [
+      undefined,
+      { mcpAuthorization: rulesOf(gate) },
+      { mcpAuthorization: rulesOf(ofEcho) },
+    ],
+    'a tool in mcpAuthentication and a gate on the backend': [
+      rulesOf(ofEcho),
+      {},
+      { mcpAuthorization: rulesOf(gate) },
+    ],
+    'a tool on the route and all tools on the backend': [
+      undefined,
+      { mcpAuthorization: rulesOf(ofEcho) },
+      { mcpAuthorization: rulesOf(ofTools) },
+    ],
+  };
+
+test('a challenge has the scopes of all rule sets of the route, whichever of them the caller has', async (t) => {
+  const idp = await startIdp();
+  t.after(() => idp.close());
+  const routes = Object.values(spreads).map(([authorization, policies, ofBackend], at) => {
+    const [backend] = JSON.parse(rogueBackends) as [object];
+    return {
+      matches: [{ path: { pathPrefix: `/${at}` } }],
+      policies: { mcpAuthentication: authentication(idp, { authorization }), ...policies },
+      backends: [{ ...backend, policies: ofBackend }],
+    };
+  });
+  const gateway = await startGateway(inline({ binds: [{ port: 0, listeners: [{ routes }] }] }));
+  t.after(() => gateway.stop());
+  await gateway.keysReady();
+  const tokenOf = (...scopes: string[]): Promise<string> => idp.issueToken({ user: 'alice', scopes });
+  for (const [at, name] of Object.keys(spreads).entries()) {
+    const url = `${gateway.url}/${at}`;
+    const session = await openSession(url, await tokenOf('mcp', 'write'));
+    assert.equal(resultText(await session.call('echo', { text: 'hello' })), 'hello');
+    for (const held of [[], ['mcp'], ['write']]) {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${await tokenOf(...held)}`,
+          'mcp-session-id': session.id,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'echo' } }),
+      });
+      await response.body?.cancel();
+      assert.equal(response.status, 403, name);
+      const [, scope = ''] = / scope="(.*)"/.exec(response.headers.get('www-authenticate') ?? '') ?? [];
+      assert.deepEqual(scope.split(' ').toSorted(), ['mcp', 'write'], `${name}, with ${held.join()}`);
+    }
+    await session.close();
+  }
+});

@@ -21,7 +21,7 @@ import {
 import { toolNamesOf } from './toolNames.ts';
 import { evaluate, expressionWork } from '../attributes/evaluate.ts';
 import { failureReason } from '../attributes/failureReason.ts';
-import type { Exchange, Identity, RuleVerdict } from '../policy.ts';
+import type { Exchange, Identity, RuleVerdict, Steps } from '../policy.ts';
 import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
 import { always, ruleProblem, type Rule, type RuleSetSettings } from './schema.ts';
 import { heldScopes, stepUpOf, type HeldScopes } from './scopes.ts';
@@ -55,8 +55,8 @@ export interface RuleSet {
    * Without a call it judges whether the caller sees the item: whether the rules may allow some call of it.
    */
   readonly refusalOfItem?: (exchange: Exchange, item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
-  /** A call of an item may need more scopes than the request as a whole. */
-  readonly itemsNeedScopes: boolean;
+  /** The scopes that the rules require of the request, or of a call; absent where no rule requires any. */
+  readonly neededScopes?: NonNullable<Steps['neededScopes']>;
   /** The names of tools and arguments in the rules. */
   readonly toolNames: readonly ToolNames[];
   /** `refusalOfItem` looks at nothing but the item and the identity. */
@@ -106,7 +106,7 @@ export function prepareRules(settings: RuleSetSettings, attributes: Members, pol
     ...(prepared.some((rule) => rule.aboutItems)
       ? { refusalOfItem: itemJudge(prepared, settings, policy) }
       : {}),
-    itemsNeedScopes: prepared.some((rule) => rule.aboutItems && rule.effect === 'scopes'),
+    ...(prepared.some((rule) => rule.effect === 'scopes') ? { neededScopes: scopesOf(prepared) } : {}),
     toolNames: prepared.flatMap(({ program, at, effect }) =>
       toolNamesOf({ program, at, closes: closes.has(effect) }, attributes),
     ),
@@ -154,7 +154,7 @@ function labelOf({ effect, expression, scopes }: Rule): string {
 /** Names the rule that decides against the caller, whatever the unknown values are. */
 function refusal(
   rules: readonly Prepared[],
-  run: (rule: Prepared) => unknown,
+  run: Run,
   held: ReadonlySet<string> | undefined,
 ): RuleRefusal | undefined {
   return refusalByRules(rules, run) ?? (held && missingScopes(rules, run, held));
@@ -163,26 +163,32 @@ function refusal(
 /** Names the first rule whose scopes are missing, and all scopes that are needed. */
 function missingScopes(
   rules: readonly Prepared[],
-  run: (rule: Prepared) => unknown,
+  run: Run,
   held: ReadonlySet<string>,
 ): RuleRefusal | undefined {
   const needed = new Set<string>();
   let refused: RuleRefusal | undefined;
-  for (const rule of rules) {
-    if (rule.effect !== 'scopes') continue;
-    const value = run(rule);
-    // A result that is neither true nor false counts as true: closed.
-    if (value === false || value === unknownValue) continue;
+  for (const [rule, value] of requiring(rules, run)) {
     for (const scope of rule.scopes) needed.add(scope);
     if (!rule.scopes.every((scope) => held.has(scope))) refused ??= told(rule, value);
   }
   return refused && { ...refused, scopes: [...needed] };
 }
 
-function refusalByRules(
+/** The rules that require their scopes, with their values. */
+function requiring(
   rules: readonly Prepared[],
-  run: (rule: Prepared) => unknown,
-): RuleRefusal | undefined {
+  run: Run,
+): readonly (readonly [rule: Prepared, value: unknown])[] {
+  return rules.flatMap((rule) => {
+    if (rule.effect !== 'scopes') return [];
+    const value = run(rule);
+    // A result that is neither true nor false counts as true: closed.
+    return value === false || value === unknownValue ? [] : [[rule, value] as const];
+  });
+}
+
+function refusalByRules(rules: readonly Prepared[], run: Run): RuleRefusal | undefined {
   for (const rule of rules) {
     if (rule.effect !== 'deny') continue;
     const value = run(rule);
@@ -335,26 +341,42 @@ function itemRefusals(
     return known;
   };
   const heldBy = heldScopes(scopes);
+  const runsOf = itemRuns(rules, context);
+  return (exchange, item, call) => {
+    const runs = runsOf(exchange, item, call);
+    if ('fault' in runs) return { policy: name, rule: 'arguments', fault: runs.fault };
+    // Lists show the items for which a client can get more scopes.
+    const held = call && heldBy(exchange.identity);
+    let refused: RuleRefusal | undefined;
+    for (const run of runs) refused ??= refusal(rules, run, held);
+    if (refused === undefined) return undefined;
+    const known = refusalOf(refused);
+    return refused.scopes === undefined ? known : { ...known, stepUp: stepUpOf(exchange, refused.scopes) };
+  };
+}
+
+/** Judges a rule. */
+type Run = (rule: Prepared) => unknown;
+
+/** Judges the rules for an item once for each reading of the path; the fault where no rule can judge its arguments. */
+function itemRuns(
+  rules: readonly Prepared[],
+  context: ContextOf,
+): (exchange: Exchange, item: McpItem, call?: ItemCall) => readonly Run[] | { readonly fault: string } {
   const ofCalls = rules.some((rule) => rule.callTime);
   const readCall = callReader(rules.map((rule) => rule.program));
   return (exchange, item, call) => {
     let values: CallValues | undefined;
     if (ofCalls) {
       const read = call === undefined ? unknownCall : readCall(exchange, item, call);
-      if ('fault' in read) return { policy: name, rule: 'arguments', fault: read.fault };
+      if ('fault' in read) return read;
       values = read;
     }
-    // Lists show the items for which a client can get more scopes.
-    const held = call && heldBy(exchange.identity);
-    const judged = { exchange, item, call: values, held };
+    const judged = { exchange, item, call: values };
     const seen = context(exchange, item, values);
-    let refused = refusedWith(rules, seen, judged);
-    if (seen.request !== undefined)
-      for (const path of exchange.pathReadings)
-        refused ??= refusedWith(rules, withPath(seen, exchange, path), judged);
-    if (refused === undefined) return undefined;
-    const known = refusalOf(refused);
-    return refused.scopes === undefined ? known : { ...known, stepUp: stepUpOf(exchange, refused.scopes) };
+    const written = itemRun(seen, judged);
+    if (seen.request === undefined || exchange.pathReadings.length === 0) return [written];
+    return [written, ...exchange.pathReadings.map((path) => itemRun(withPath(seen, exchange, path), judged))];
   };
 }
 
@@ -363,32 +385,46 @@ interface Judged {
   readonly item: McpItem;
   /** Undefined where no rule needs a call. */
   readonly call: CallValues | undefined;
-  /** The scopes of the caller; undefined where only lists are judged. */
-  readonly held: ReadonlySet<string> | undefined;
 }
 
-/** Names the rule that refuses an item. */
-const refusedWith = (
-  rules: readonly Prepared[],
-  values: CelContext,
-  { exchange, item, call, held }: Judged,
-): RuleRefusal | undefined =>
-  refusal(
-    rules,
-    (rule) => {
-      const isOpen = rule.callTime && call?.isOpen === true;
-      if (isOpen && usesWhole(rule.program)) return unknownValue;
-      const value = evaluate(rule.program, values, exchange, rule.label, rule.at);
-      // With known values an operand may decide before a loop takes too many steps.
-      if (isOpen && value === stepsSpent) return unknownValue;
-      if (!closes.has(rule.effect) || !(value instanceof Error)) return value;
-      // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
-      // is not there. With every kind present only real failures are left.
-      const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label, rule.at);
-      return again instanceof Error ? again : false;
-    },
-    held,
-  );
+const itemRun =
+  (values: CelContext, { exchange, item, call }: Judged): Run =>
+  (rule) => {
+    const isOpen = rule.callTime && call?.isOpen === true;
+    if (isOpen && usesWhole(rule.program)) return unknownValue;
+    const value = evaluate(rule.program, values, exchange, rule.label, rule.at);
+    // With known values an operand may decide before a loop takes too many steps.
+    if (isOpen && value === stepsSpent) return unknownValue;
+    if (!closes.has(rule.effect) || !(value instanceof Error)) return value;
+    // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
+    // is not there. With every kind present only real failures are left.
+    const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label, rule.at);
+    return again instanceof Error ? again : false;
+  };
+
+/** The scopes that rules require, whether the caller has them or not. */
+function scopesOf(rules: readonly Prepared[]): NonNullable<RuleSet['neededScopes']> {
+  const context = contextFor(rules.map((rule) => rule.program));
+  const runsOf = itemRuns(rules, context);
+  const ofRequest = rules.filter((rule) => !rule.aboutItems);
+  const dependOnItem = rules.some((rule) => rule.aboutItems && rule.effect === 'scopes');
+  const needed = (of: readonly Prepared[], run: Run): readonly string[] =>
+    requiring(of, run).flatMap(([rule]) => rule.scopes);
+  return (exchange, named) => {
+    if (named === undefined) {
+      const values = context(exchange);
+      const run: Run = (rule) => evaluate(rule.program, values, exchange, rule.label, rule.at);
+      return { scopes: needed(ofRequest, run), dependOnItem, isRefused: false };
+    }
+    const runs = runsOf(exchange, named.item, named.call);
+    if ('fault' in runs) return { scopes: [], dependOnItem, isRefused: true };
+    return {
+      scopes: runs.flatMap((run) => needed(rules, run)),
+      dependOnItem,
+      isRefused: runs.some((run) => refusalByRules(rules, run) !== undefined),
+    };
+  };
+}
 
 /** Rules that count as true where they fail. */
 const closes: ReadonlySet<Rule['effect']> = new Set(['deny', 'scopes']);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { GatewayError } from '../../errors.ts';
 import type { ItemCall, ItemRefusal, McpItem } from '../../mcp/contract.ts';
 import { readPlain } from '../../mcp/json/plainValue.ts';
@@ -153,6 +154,69 @@ test('a caller without the scopes of the request learns those of its call, too',
   assert.deepEqual(await refused(call('write')), ['mcp files:write', 'requireScopes mcp']);
   for (const other of [call('read'), call('drop'), {}, { item: new Error('no JSON') }])
     assert.deepEqual(await refused(other), ['mcp', 'requireScopes mcp']);
+});
+
+test('one login is enough after a refusal at the gate, however the rules are spread over policies', async () => {
+  const names = ['a', 'b', 'c', 'd'];
+  const rule = fc.record({
+    requireScopes: fc.subarray(names, { minLength: 1 }),
+    if: fc.option(fc.constantFrom('mcp.tool.name == "write"', 'mcp.tool.name == "read"', 'has(mcp.tool)'), {
+      nil: undefined,
+    }),
+  });
+  const sets = fc.array(fc.array(rule, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 });
+  await fc.assert(
+    fc.asyncProperty(sets, fc.subarray(names), async (spread, held) => {
+      const steps = spread.map((rules) =>
+        prepared(mcpAuthorization, {
+          rules: rules.map(({ requireScopes, if: when }) => ({
+            requireScopes,
+            ...(when !== undefined && { if: when }),
+          })),
+        }),
+      );
+      const exchangeWith = (scopes: readonly string[]): FakeExchange => {
+        const exchange = new FakeExchange({
+          identity: who({ scope: scopes.join(' ') }),
+          item: { item: tool('write'), call: callWith() },
+        });
+        exchange.scopeRules = steps.flatMap(({ neededScopes }) => neededScopes ?? []);
+        return exchange;
+      };
+      const refusedBy = async (one: Steps, scopes: readonly string[]): Promise<string[] | undefined> => {
+        try {
+          await one.onRequest?.(exchangeWith(scopes));
+          return undefined;
+        } catch (error) {
+          assert.ok(error instanceof GatewayError);
+          return (/ scope="(.*)"/.exec(error.headers?.[0]?.[1] ?? '')?.[1] ?? '').split(' ');
+        }
+      };
+      for (const one of steps) {
+        const wanted = await refusedBy(one, held);
+        if (wanted === undefined) continue;
+        assert.equal(new Set(wanted).size, wanted.length);
+        for (const other of steps) {
+          assert.equal(await refusedBy(other, wanted), undefined);
+          assert.equal(other.refuseMcpItem?.(exchangeWith(wanted), tool('write'), callWith()), undefined);
+        }
+      }
+    }),
+  );
+});
+
+test('the scopes of a call stay out of the challenge where a rule of another policy refuses the call', async () => {
+  const gate = prepared(mcpAuthorization, { rules: [{ requireScopes: ['mcp'] }] });
+  const items = prepared(mcpAuthorization, { rules: [write, { deny: 'mcp.tool.name == "write"' }] });
+  const exchange = new FakeExchange({
+    identity: who({}),
+    item: { item: tool('write'), call: callWith() },
+  });
+  exchange.scopeRules = [gate, items].flatMap(({ neededScopes }) => neededScopes ?? []);
+  await assert.rejects(
+    async () => gate.onRequest?.(exchange),
+    ({ headers }: GatewayError) => / scope="mcp"/.test(headers?.[0]?.[1] ?? ''),
+  );
 });
 
 test('an explained refusal has the message of its rule, or a general one', () => {

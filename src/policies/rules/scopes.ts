@@ -68,6 +68,11 @@ function namesOf(claim: unknown): readonly string[] {
   return Array.isArray(claim) ? claim.filter((one) => typeof one === 'string') : [];
 }
 
+/** The scopes of several rule sets, each of them once. */
+export const allScopes = (sets: readonly { readonly scopes: readonly string[] }[]): readonly string[] => [
+  ...new Set(sets.flatMap(({ scopes }) => scopes)),
+];
+
 /** The way for a client to get the scopes that a request needs. */
 export function stepUpOf(exchange: Exchange, scopes: readonly string[]): StepUp {
   const isAnonymous = exchange.identity === undefined;

@@ -1,7 +1,7 @@
 import { catalogue, GatewayError } from '../../errors.ts';
-import type { Exchange, Steps } from '../policy.ts';
+import type { Exchange, NeededScopes, Steps } from '../policy.ts';
 import type { RuleRefusal, RuleSet } from './ruleSet.ts';
-import { stepUpOf } from './scopes.ts';
+import { allScopes, stepUpOf } from './scopes.ts';
 
 /**
  * Refuses with 403 when the gate of the rules does: at once, or after the scopes of the call are known. The rule is for
@@ -10,14 +10,7 @@ import { stepUpOf } from './scopes.ts';
 export function passGate(rules: RuleSet, exchange: Exchange): undefined | Promise<never> {
   const refused = rules.gate?.(exchange);
   if (refused === undefined) return undefined;
-  const { scopes } = refused;
-  if (scopes !== undefined) {
-    const named = rules.itemsNeedScopes ? exchange.namedItem?.() : undefined;
-    if (named === undefined) throw scopeError(exchange, refused, scopes);
-    return scopesOfCall(rules, exchange, named).then((ofCall = scopes) => {
-      throw scopeError(exchange, refused, ofCall);
-    });
-  }
+  if (refused.scopes !== undefined) return refuseForScopes(rules, exchange, refused);
   throw new GatewayError('authorization_denied', {
     detail: `rule: ${refused.rule}`,
     by: refused,
@@ -25,15 +18,25 @@ export function passGate(rules: RuleSet, exchange: Exchange): undefined | Promis
   });
 }
 
-/** A client that learns only the scopes of the gate would have to log in again for those of its call. */
-async function scopesOfCall(
-  { refusalOfItem }: RuleSet,
+/** A client that learns only the scopes of this gate would have to log in again for those of other rules or its call. */
+function refuseForScopes(
+  { neededScopes }: RuleSet,
   exchange: Exchange,
-  named: NonNullable<ReturnType<NonNullable<Exchange['namedItem']>>>,
-): Promise<readonly string[] | undefined> {
+  refused: RuleRefusal,
+): Promise<never> {
+  const sets = exchange.scopeRules ?? (neededScopes === undefined ? [] : [neededScopes]);
+  const ofRequest = sets.map((needed) => needed(exchange));
+  const errorWith = (all: readonly NeededScopes[]): GatewayError =>
+    scopeError(exchange, refused, allScopes([...all, { scopes: refused.scopes ?? [] }]));
+  const named = ofRequest.some(({ dependOnItem }) => dependOnItem) ? exchange.namedItem?.() : undefined;
+  if (named === undefined) throw errorWith(ofRequest);
   // A body that cannot be read names no item.
-  const found = await named.catch(() => undefined);
-  return found && refusalOfItem?.(exchange, found.item, found.call)?.stepUp?.scopes;
+  return named
+    .catch(() => undefined)
+    .then((found) => {
+      const ofCall = found === undefined ? ofRequest : sets.map((needed) => needed(exchange, found));
+      throw errorWith(ofCall.some(({ isRefused }) => isRefused) ? ofRequest : ofCall);
+    });
 }
 
 /** The client can come back with a token that has more scopes, or with one at all. */
@@ -55,7 +58,7 @@ function scopeError(
 
 /** The steps of a policy that is nothing but rules. */
 export function ruleSteps(rules: RuleSet): Steps {
-  const { gate, refusalOfItem, itemsByIdentity, explain, toolNames } = rules;
+  const { gate, refusalOfItem, neededScopes, itemsByIdentity, explain, toolNames } = rules;
   return {
     ...(explain === undefined
       ? {}
@@ -72,5 +75,6 @@ export function ruleSteps(rules: RuleSet): Steps {
           onRequest: (exchange: Exchange) => passGate(rules, exchange),
         }),
     ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity, toolNames }),
+    ...(neededScopes === undefined ? {} : { neededScopes }),
   };
 }

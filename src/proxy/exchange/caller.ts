@@ -8,8 +8,9 @@ import type {
   McpCheck,
   McpItem,
   RulesBasis,
+  StepUp,
 } from '../../mcp/index.ts';
-import { budgetHolderOf, expressionWork, subjectOf } from '../../policies/index.ts';
+import { allScopes, budgetHolderOf, expressionWork, stepUpOf, subjectOf } from '../../policies/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 import type { Step } from './step.ts';
 import { decisionOf, originOf, skipped } from './steps.ts';
@@ -78,7 +79,21 @@ function refusalByRules(exchange: LiveExchange, item: McpItem, call?: ItemCall):
     if (refusal.stepUp === undefined) return placedBy(rule, refusal);
     stepUp ??= placedBy(rule, refusal);
   }
-  return stepUp;
+  const { scopeRules = [], pathReadings } = exchange;
+  // A single rule set has told all of its scopes.
+  const isWhole = scopeRules.length < 2 && pathReadings.length === 0;
+  if (stepUp === undefined || call === undefined || isWhole) return stepUp;
+  return { ...stepUp, stepUp: wholeStepUp(exchange, stepUp.stepUp?.scopes ?? [], { item, call }) };
+}
+
+/** A client that learns only the scopes of one rule set would come back without those of the others. */
+function wholeStepUp(
+  exchange: LiveExchange,
+  scopes: readonly string[],
+  named: { readonly item: McpItem; readonly call: ItemCall },
+): StepUp {
+  const all = (exchange.scopeRules ?? []).map((needed) => needed(exchange, named));
+  return stepUpOf(exchange, allScopes([...all, { scopes }]));
 }
 
 /** A route and its backend may have the same policy: only the step tells which of them refuses. */

@@ -159,6 +159,7 @@ export interface CompiledRoute {
   /** Routes with the same text have the same documents without a resource path. */
   readonly wellKnownKey: string;
   readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
+  readonly neededScopes: readonly Step<'neededScopes'>[];
   readonly countMcpCall: readonly Step<'countMcpCall'>[];
   readonly mcpCallTime: readonly Step<'mcpCallTime'>[];
   readonly onMcpRequest: readonly Step<'onMcpRequest'>[];
@@ -372,6 +373,10 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     if (this.method !== 'POST') return undefined;
     const backend = this.route?.of?.backends.find(({ kind }) => kind === 'mcp');
     return backend?.kind === 'mcp' ? namedItem(backend, this, this.connection.port.limits) : undefined;
+  }
+
+  get scopeRules(): Exchange['scopeRules'] {
+    return this.route?.neededScopes;
   }
 
   get matchedPrefix(): string | undefined {

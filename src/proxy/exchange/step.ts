@@ -6,6 +6,7 @@ export type StepName =
   | 'onResponse'
   | 'onWellKnown'
   | 'refuseMcpItem'
+  | 'neededScopes'
   | 'countMcpCall'
   | 'mcpCallTime'
   | 'onMcpRequest'

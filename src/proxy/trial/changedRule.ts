@@ -37,6 +37,7 @@ function routeWith(route: CompiledRoute, origin: StepOrigin, changed: Omit<Steps
     ...route,
     onRequest: replaced('onRequest', route.onRequest),
     refuseMcpItem: replaced('refuseMcpItem', route.refuseMcpItem),
+    neededScopes: replaced('neededScopes', route.neededScopes),
     toolNames: toolNamesWith(route.toolNames, origin, steps.toolNames ?? []),
     // No answer about another rule is remembered.
     itemsByIdentity: false,
