@@ -195,7 +195,7 @@ function clientOf(id: string, value: unknown): KnownClient {
   if (!isPublic && keys === undefined)
     throw new Error(`token_endpoint_auth_method: expected ${Object.values(tokenMethods).join(' or ')}`);
   const { host } = new URL(id);
-  return { name: shownName(name ?? host), redirectUris, host, isPublic, keys };
+  return { name: shownName(name ?? '') || host, redirectUris, host, isPublic, keys };
 }
 
 /**

@@ -73,8 +73,8 @@ export class LoginClients {
         `expected redirect_uris with ${redirectUriForms}, and client_name as text`,
       );
     }
-    const { redirect_uris: uris, client_name: name = unnamed } = written.data;
-    const client: z.infer<typeof registered> = { name: shownName(name), redirectUris: uris };
+    const { redirect_uris: uris, client_name: name = '' } = written.data;
+    const client: z.infer<typeof registered> = { name: shownName(name) || unnamed, redirectUris: uris };
     return json(201, {
       client_id: this.seal.seal('client', client),
       client_name: client.name,

@@ -108,14 +108,14 @@ function stageOf(issuer: string, tools: PolicyTools, isKnown = () => true) {
     assert.ok(reply !== undefined, name);
     return reply;
   };
-  const register = async (): Promise<string> => {
+  const register = async (client_name?: string): Promise<string> => {
     const reply = await ask('mcp-login-register', {
       method: 'POST',
-      body: JSON.stringify({ redirect_uris: [redirect_uri] }),
+      body: JSON.stringify({ redirect_uris: [redirect_uri], client_name }),
     });
     return (JSON.parse(String(reply.body)) as { readonly client_id: string }).client_id;
   };
-  const authorize = (client_id: string, changes: Record<string, string> = {}): Promise<Reply> => {
+  const authorize = (client_id: string, changes: Record<string, string> = {}, more = ''): Promise<Reply> => {
     const query = new URLSearchParams({
       client_id,
       response_type: 'code',
@@ -124,7 +124,7 @@ function stageOf(issuer: string, tools: PolicyTools, isKnown = () => true) {
       code_challenge_method: 'S256',
       ...changes,
     });
-    return ask('mcp-login-authorize', { target: `/?${query.toString()}` });
+    return ask('mcp-login-authorize', { target: `/?${query.toString()}${more}` });
   };
   /** The user allows the client. @returns the cookie of the browser, and the state at the provider */
   const consent = async (client: string, at = place) => {
@@ -271,6 +271,51 @@ test('one client has a limit of calls in progress at the provider, which others 
   await until('the call', () => answers.length === 1);
   answers[0]?.();
   assert.equal((await again).status, 200, 'the refused code stayed good');
+});
+
+test('parameters without a value count as omitted, and a token request needs no redirect_uri', async (t) => {
+  const provider = await startLoopback(jsonAnswer({ access_token: 'token', token_type: 'Bearer' }));
+  t.after(() => provider.close());
+  const stage = stageOf(provider.url, { ...toolsWith([]), sealingKey });
+  t.after(() => stage.facade.close());
+  const client = await stage.register();
+  const page = await stage.authorize(client, { state: '', resource: '', scope: '' });
+  assert.equal(page.status, 200, String(page.body));
+  assert.equal(
+    new URL(new Map((await stage.callback(client)).headers).get('location') ?? '').searchParams.has('state'),
+    false,
+  );
+  for (const redirect_uri of ['', 'http://127.0.0.1:1/other']) {
+    const code = parameterOf(await stage.callback(client), 'code');
+    const reply = await stage.redeem(client, code, { redirect_uri });
+    assert.equal(reply.status, redirect_uri === '' ? 200 : 400, String(reply.body));
+  }
+});
+
+test('a parameter that comes twice is an error, unless it names the same resource', async () => {
+  const stage = stageOf(shared.issuer, { ...toolsWith([]), sealingKey });
+  const client = await stage.register();
+  for (const name of ['response_type', 'code_challenge', 'code_challenge_method', 'state', 'scope'])
+    assert.equal(
+      parameterOf(await stage.authorize(client, {}, `&${name}=code&${name}=x`), 'error'),
+      'invalid_request',
+    );
+  const own = `&resource=${encodeURIComponent(`${place.origin}${place.path}`)}`;
+  assert.equal((await stage.authorize(client, {}, own + own)).status, 200);
+  const other = await stage.authorize(client, {}, `${own}&resource=https://other.test/`);
+  assert.equal(parameterOf(other, 'error'), 'invalid_target');
+  assert.equal((await stage.authorize(client, {}, '&client_id=x')).status, 400);
+  stage.facade.close();
+});
+
+test('a client whose name nobody can see is shown as an MCP client', async () => {
+  const stage = stageOf(shared.issuer, { ...toolsWith([]), sealingKey });
+  for (const name of ['', ' ', '\u200b\u200e', '\u3164'])
+    assert.match(
+      String((await stage.authorize(await stage.register(name))).body),
+      /<bdi>An MCP client<\/bdi>/,
+    );
+  stage.facade.close();
 });
 
 /** A facade whose provider gives no metadata, and what another replica has sealed for a client of it. */

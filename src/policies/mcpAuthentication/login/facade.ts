@@ -42,6 +42,9 @@ const endpoints = {
   register: 'mcp-login-register',
 } as const;
 
+/** The parameters of an authorization request that may come once, beside those that name the client. */
+const once = ['response_type', 'code_challenge', 'code_challenge_method', 'state', 'scope'];
+
 const loginMs = 600_000;
 const codeMs = 60_000;
 const mostBodyBytes = 65_536;
@@ -167,9 +170,10 @@ export class LoginFacade {
   /** Shows the consent page, bound to this browser by a cookie. */
   private async authorize(exchange: Exchange, place: LoginPlace): Promise<Reply> {
     const query = new URLSearchParams(exchange.request.query);
+    // RFC 6749 §3.1: a parameter without a value counts as omitted, and none may come twice.
     const of = (name: string): string | undefined => {
       const [first, ...others] = query.getAll(name);
-      return others.length > 0 ? '' : first;
+      return others.length > 0 || first === '' ? undefined : first;
     };
     const clientId = of('client_id') ?? '';
     const client = await this.clients.find(clientId, networkOf(exchange.request.remoteAddress));
@@ -183,15 +187,17 @@ export class LoginFacade {
       isOnUsersMachine(redirectUri)
         ? this.back(place, { redirectUri, state }, { error })
         : errorPage(`The request of the client is not valid: ${error}.`);
+    if (once.some((name) => query.getAll(name).length > 1)) return fail('invalid_request');
     if (of('response_type') !== 'code') return fail('unsupported_response_type');
     const challenge = of('code_challenge') ?? '';
     if (of('code_challenge_method') !== 'S256' || !/^[\w-]{43}$/.test(challenge))
       return fail('invalid_request');
-    if (state !== undefined && (state === '' || state.length > 1_024)) return fail('invalid_request');
+    if (state !== undefined && state.length > 1_024) return fail('invalid_request');
     const scope = of('scope') ?? this.shared.scopes.join(' ');
     if (!/^[\x20\x21\x23-\x5b\x5d-\x7e]{0,1024}$/.test(scope)) return fail('invalid_scope');
-    const resource = of('resource');
-    if (resource !== undefined && bare(resource) !== bare(this.issuerOf(place)))
+    // RFC 8707 §2 lets a client name several.
+    const resources = query.getAll('resource').filter((resource) => resource !== '');
+    if (resources.some((resource) => bare(resource) !== bare(this.issuerOf(place))))
       return fail('invalid_target');
     // The browser keeps its cookie over several logins at the same time.
     const browser = browserOf(exchange, place) ?? randomBytes(18).toString('base64url');
@@ -298,7 +304,9 @@ export class LoginFacade {
     if (!grant.success || grant.data.until < this.tools.now())
       return oauthError('invalid_grant', 'the code is not valid, or has expired');
     const { at, redirectUri, challenge, code, verifier, callback } = grant.data;
-    if (!isOf(grant.data, id) || at !== issuer || form.get('redirect_uri') !== redirectUri)
+    // OAuth 2.1 has no redirect_uri here: PKCE binds the code to the client that asked for it.
+    const address = form.get('redirect_uri') || redirectUri;
+    if (!isOf(grant.data, id) || at !== issuer || address !== redirectUri)
       return oauthError('invalid_grant', 'the code was issued to another client or address');
     if (!equal(challenge, digest(form.get('code_verifier') ?? '')))
       return oauthError('invalid_grant', 'code_verifier does not fit the code_challenge');

@@ -26,7 +26,7 @@ export const tokenMethods = { none: 'none', key: 'private_key_jwt' } as const;
 const longestName = 80;
 
 /** Characters that nobody sees, and that may change the order of those around them. */
-const hidden = /[\p{Cc}\p{Cf}]/gu;
+const hidden = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** A name as the consent page shows it. */
-export const shownName = (name: string): string => name.replaceAll(hidden, '').slice(0, longestName);
+/** A name as the consent page shows it; empty for a name without a character that anybody sees. */
+export const shownName = (name: string): string => name.replaceAll(hidden, '').trim().slice(0, longestName);
