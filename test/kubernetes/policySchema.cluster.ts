@@ -87,6 +87,11 @@ const wrong: Readonly<Record<string, object>> = {
   'a provider that registers no clients, without a client': about({
     mcpAuthentication: { issuer: 'https://a.example.com', audiences: ['a'], provider: { entra: {} } },
   }),
+  'a provider that registers no clients, among several issuers': about({
+    mcpAuthentication: {
+      issuers: [{ issuer: 'https://a.example.com', audiences: ['a'], provider: { authentik: {} } }],
+    },
+  }),
   'a client for several issuers': about({
     mcpAuthentication: { issuers: [{ issuer: 'https://a.example.com', audiences: ['a'] }], clientId: 'a' },
   }),

@@ -187,6 +187,12 @@ function checkClient(
     refuse('dynamicRegistration', 'false needs clientDocuments: no client could log in');
   const { needsClient } = provider(make);
   if (needsClient !== undefined && clientId === undefined) refuse('clientId', `missing: ${needsClient}`);
+  for (const [index, { provider: make }] of issuers.entries()) {
+    const { needsClient } = provider(make);
+    if (needsClient === undefined) continue;
+    const message = `needs clientId, which goes with one issuer: ${needsClient}; leave provider out if clients get tokens elsewhere`;
+    ctx.addIssue({ code: 'custom', message, path: ['issuers', index, 'provider'] });
+  }
 }
 
 /** Leaves out fields that are undefined: models travel as JSON. */
@@ -265,6 +271,12 @@ export const mcpAuthenticationFacts = {
       },
     ],
     provider: [oneOf(...providerNames)],
-    'issuers.*.provider': [oneOf(...providerNames)],
+    'issuers.*.provider': [
+      oneOf(...providerNames),
+      {
+        rule: needClient.map((name) => `!has(self.${name})`).join(' && '),
+        message: `${needClient.join(' and ')} need clientId, which goes with one issuer`,
+      },
+    ],
   },
 } as const satisfies PolicyFacts;

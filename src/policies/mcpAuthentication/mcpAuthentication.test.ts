@@ -329,6 +329,18 @@ test('settings that contradict each other are refused', () => {
     issues({ issuer: undefined, audiences: undefined, jwks: undefined, issuers: [one], clientId: 'c' }),
     /clientId: goes with one issuer/,
   );
+  const several = { issuer: undefined, audiences: undefined, jwks: undefined };
+  assert.match(
+    issues({
+      ...several,
+      issuers: [
+        { ...one, provider: { okta: {} } },
+        { ...one, issuer: 'https://j.test' },
+      ],
+    }),
+    /^issuers.1.provider: needs clientId, which goes with one issuer: Entra ID registers no clients/,
+  );
+  assert.equal(issues({ ...several, issuers: [{ ...one, provider: undefined }] }), '');
   for (const provider of [{ descope: {} }, { okta: {} }]) assert.equal(issues({ provider }), '');
   assert.equal(issues({ provider: { entra: {} }, clientId: 'c' }), '');
 });
