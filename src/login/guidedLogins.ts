@@ -130,14 +130,15 @@ export class GuidedLogins implements LoginViews {
         hasRefreshToken: tokens.refresh_token !== undefined,
       };
     } catch (error) {
-      // The server may have forgotten the client.
-      if (login.registration !== undefined) this.registrations.delete(login.registration);
+      this.dropClient(login);
       return { status: 422, refusal: providerMessage(error, library) };
     }
   }
 
   end(id: string, owner: string): boolean {
-    return this.of(id, owner) !== undefined && this.logins.delete(id);
+    const login = this.of(id, owner);
+    if (login !== undefined) this.remove(id, login);
+    return login !== undefined;
   }
 
   private routeOf({ route: id, issuer }: LoginRequest): Chosen | PlayRefusal {
@@ -169,6 +170,11 @@ export class GuidedLogins implements LoginViews {
     const inside = playedFetch(this.options.play, request.route);
     const resource = await resourceStep(chosen, inside, steps);
     const server = await serverStep(chosen, resource, inside, steps);
+    this.removeEnded();
+    // A user who begins again has left the login before, perhaps because it ended with an error at the issuer.
+    for (const login of this.logins.values())
+      if (login.owner === request.owner && login.server.issuer === server.issuer)
+        this.dropClientUnlessReturned(login);
     const { client, registration } = await clientStep(request, server, this.registrations, steps);
     const library = await import('openid-client');
     const verifier = random();
@@ -193,9 +199,8 @@ export class GuidedLogins implements LoginViews {
       }),
     });
     const id = random();
-    this.removeEnded();
-    const [oldest] = this.logins.keys();
-    if (this.logins.size >= loginLimits.most && oldest !== undefined) this.logins.delete(oldest);
+    const [oldest] = this.logins;
+    if (this.logins.size >= loginLimits.most && oldest !== undefined) this.remove(...oldest);
     const until = this.now() + loginLimits.livesMs;
     const target = resource?.resource;
     this.logins.set(id, {
@@ -220,7 +225,23 @@ export class GuidedLogins implements LoginViews {
 
   private removeEnded(): void {
     const now = this.now();
-    for (const [id, { until }] of this.logins) if (until <= now) this.logins.delete(id);
+    for (const [id, login] of this.logins) if (login.until <= now) this.remove(id, login);
+  }
+
+  private remove(id: string, login: Login): void {
+    this.logins.delete(id);
+    this.dropClientUnlessReturned(login);
+  }
+
+  /** An issuer that has forgotten the client shows an error, and never sends the browser back. */
+  private dropClientUnlessReturned(login: Login): void {
+    if (login.query === undefined) this.dropClient(login);
+  }
+
+  /** The issuer may have forgotten the client, so the next login registers another one. */
+  private dropClient({ registration, client }: Login): void {
+    if (registration !== undefined && this.registrations.get(registration) === client)
+      this.registrations.delete(registration);
   }
 }
 
