@@ -131,7 +131,7 @@ test('a login that makes room for another one takes its client with it', async (
   assert.notEqual((await begin(logins, 'the last')).client, first.client);
 });
 
-for (const resource of ['https://mcp.test'])
+for (const resource of ['https://mcp.test', 'https://mcp.test/', 'https://MCP.test/'])
   test(`with a shared client, ${resource} logs users in at the route itself`, async () => {
     documents.set('/.well-known/oauth-protected-resource', {
       resource,

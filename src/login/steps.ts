@@ -59,7 +59,8 @@ export async function serverStep(
   steps: LoginStep[],
 ): Promise<Server> {
   // With a shared client, the route itself is the authorization server; requests to it enter the data plane.
-  const own = resource?.servers.find((each) => each === resource.resource);
+  const route = bare(resource?.resource ?? '');
+  const own = route === undefined ? undefined : resource?.servers.find((each) => bare(each) === route);
   const isOwn = own !== undefined && !resource?.servers.includes(issuer);
   const chosen = isOwn ? own : issuer;
   const send = isOwn ? onlyAt(own, address, inside) : boundedFetch();
@@ -109,6 +110,9 @@ export async function clientStep(
     throw failed(steps, { step: 'client', ...(endpoint && { url: endpoint.href }) }, error);
   }
 }
+
+/** An address in its usual form, without a slash at its end: the name of the route as a server has none. */
+const bare = (address: string): string | undefined => URL.parse(address)?.href.replace(/\/$/, '');
 
 /** Requests to another host than the route's would enter the data plane under a name that nobody chose. */
 const onlyAt =
