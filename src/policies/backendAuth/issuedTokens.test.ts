@@ -62,10 +62,11 @@ test('the token that was used longest ago makes room', async () => {
   assert.equal(await get('b'), 4);
 });
 
-test('a refused grant is refused again for two seconds, and another failure is tried again at once', async () => {
-  for (const [code, again] of [
-    ['backend_login_required', 1],
-    ['backend_auth_failed', 2],
+test('a refused grant is refused again for two seconds, and another failure lasts one second', async () => {
+  for (const [code, lasts] of [
+    ['backend_login_required', 2_000],
+    ['backend_auth_failed', 1_000],
+    ['policy_failed', 0],
   ] as const) {
     let asked = 0;
     let now = 0;
@@ -76,13 +77,40 @@ test('a refused grant is refused again for two seconds, and another failure is t
         throw new GatewayError(code);
       });
     await assert.rejects(get, { code });
-    now = 1_999;
+    now = Math.max(0, lasts - 1);
     await assert.rejects(get, { code });
-    assert.equal(asked, again);
-    now = 2_000;
+    assert.equal(asked, lasts === 0 ? 2 : 1, code);
+    now = lasts;
     await assert.rejects(get, { code });
-    assert.equal(asked, again + 1);
+    assert.equal(asked, lasts === 0 ? 3 : 2, code);
   }
+});
+
+test('requests wait ten seconds for a token, and one that arrives later serves the next request', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let now = 0;
+  const tokens = new IssuedTokens({ maxEntries: 1, defaultTtlMs: 60_000 }, () => now);
+  const asked: ((token: string) => void)[] = [];
+  const get = async (): Promise<string> =>
+    await tokens.get(
+      ['a'],
+      [],
+      async () => await new Promise((issue) => asked.push((token) => issue({ token, expiresAt: undefined }))),
+    );
+  const waiting = [get(), get()];
+  t.mock.timers.tick(10_000);
+  for (const one of waiting) await assert.rejects(one, { code: 'backend_auth_failed' });
+  await assert.rejects(get, { code: 'backend_auth_failed' });
+  assert.equal(asked.length, 1, 'a server that hangs is not asked again at once');
+  asked[0]?.('late');
+  await new Promise(setImmediate);
+  assert.equal(await get(), 'late');
+  now = 120_000;
+  const next = get();
+  asked[1]?.('next');
+  assert.equal(await next, 'next');
+  t.mock.timers.tick(10_000);
+  assert.equal(await get(), 'next');
 });
 
 test('the policies of a tenant share a memory for tokens, and a policy that ends gives its part back', async () => {

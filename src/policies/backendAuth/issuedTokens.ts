@@ -11,14 +11,16 @@ const mostPending = { operator: 1_024, tenant: 128 };
 const spare = 0.1;
 /** and at most so many milliseconds before it. */
 const mostSpareMs = 30_000;
-/** A refused grant is refused again for so long, without asking. */
-const refusalMs = 2_000;
+/** A failure is reported again for so long, without asking: a refused grant, and a server that has no token. */
+const failureMs = { backend_login_required: 2_000, backend_auth_failed: 1_000 };
+/** Requests wait so long for a token, however many servers are asked for it. */
+const waitMs = 10_000;
 
 type Kept<Token> = { readonly until: number; readonly characters: number } & (
-  { readonly token: Token } | { readonly refusal: GatewayError }
+  { readonly token: Token } | { readonly failure: GatewayError }
 );
 
-/** Characters of a refusal, and of the key of every entry, at the most. */
+/** Characters of a failure, and of the key of every entry, at the most. */
 const smallEntry = 512;
 
 /**
@@ -42,7 +44,7 @@ export class IssuedTokens<Token = string> {
     this.space = space;
   }
 
-  /** Tokens and refusals that are kept. */
+  /** Tokens and failures that are kept. */
   get size(): number {
     return this.kept.size;
   }
@@ -63,7 +65,7 @@ export class IssuedTokens<Token = string> {
     if (kept !== undefined && kept.until > this.now()) {
       this.kept.delete(key);
       this.kept.set(key, kept);
-      if ('refusal' in kept) throw kept.refusal;
+      if ('failure' in kept) throw kept.failure;
       return kept.token;
     }
     const pending = this.pending.get(key);
@@ -71,7 +73,12 @@ export class IssuedTokens<Token = string> {
     const most = this.space === undefined ? mostPending.operator : mostPending.tenant;
     if (this.pending.size >= most)
       throw new GatewayError('backend_auth_failed', { detail: `${most} tokens are being asked for` });
-    const asked = this.ask(key, made, ask).finally(() => this.pending.delete(key));
+    const asked = inTime(this.ask(key, made, ask))
+      .catch((error: unknown) => {
+        this.keepFailure(key, error);
+        throw error;
+      })
+      .finally(() => this.pending.delete(key));
     this.pending.set(key, asked);
     return asked;
   }
@@ -81,22 +88,23 @@ export class IssuedTokens<Token = string> {
     made: readonly string[],
     ask: () => Promise<IssuedToken<Token>>,
   ): Promise<Token> {
-    try {
-      const { token, expiresAt } = await ask();
-      const now = this.now();
-      const texts = typeof token === 'string' ? [token, ...made] : made;
-      const ends = [expiresAt ?? now + this.settings.defaultTtlMs, ...texts.map(expiryOf)].filter(
-        (end) => end !== undefined,
-      );
-      const left = Math.min(...ends) - now;
-      const characters = (typeof token === 'string' ? token.length : smallEntry) + smallEntry;
-      this.keep(key, { token, until: now + left - Math.min(left * spare, mostSpareMs), characters });
-      return token;
-    } catch (error) {
-      if (error instanceof GatewayError && error.code === 'backend_login_required')
-        this.keep(key, { refusal: error, until: this.now() + refusalMs, characters: smallEntry });
-      throw error;
-    }
+    const { token, expiresAt } = await ask();
+    const now = this.now();
+    const texts = typeof token === 'string' ? [token, ...made] : made;
+    const ends = [expiresAt ?? now + this.settings.defaultTtlMs, ...texts.map(expiryOf)].filter(
+      (end) => end !== undefined,
+    );
+    const left = Math.min(...ends) - now;
+    const characters = (typeof token === 'string' ? token.length : smallEntry) + smallEntry;
+    this.keep(key, { token, until: now + left - Math.min(left * spare, mostSpareMs), characters });
+    return token;
+  }
+
+  private keepFailure(key: string, failure: unknown): void {
+    if (!(failure instanceof GatewayError)) return;
+    const { code } = failure;
+    if (code === 'backend_login_required' || code === 'backend_auth_failed')
+      this.keep(key, { failure, until: this.now() + failureMs[code], characters: smallEntry });
   }
 
   /** Keeps no token any more, not even one that arrives later. */
@@ -132,5 +140,20 @@ export class IssuedTokens<Token = string> {
     if (kept === undefined) return;
     this.kept.delete(key);
     this.space?.giveBack(kept.characters);
+  }
+}
+
+/** A token that arrives later is for the requests that come then. */
+async function inTime<Token>(asked: Promise<Token>): Promise<Token> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const detail = `there was no token within ${String(waitMs / 1_000)} seconds`;
+    timer = setTimeout(() => reject(new GatewayError('backend_auth_failed', { detail })), waitMs);
+    timer.unref();
+  });
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -354,6 +354,8 @@ test('a server that fails, answers rubbish or is gone gets the caller 502, and n
     clientCredentials: {
       host: `127.0.0.1:${String(server.port)}`,
       clientAuth: { clientId: 'gate', clientSecret },
+      // Failures are not kept either.
+      cache: { maxEntries: 0 },
     },
   });
   const wrong = await stage(t, settings('wrong-secret'));
