@@ -226,6 +226,20 @@ describe('verification of a chain', () => {
     assert.deepEqual(kindsOf(await stream.verify(true)), []);
   });
 
+  test('the numbers of lines order the files, although an operation began before an older file', async (t) => {
+    const stream = new Stream(t);
+    const [first, second, third] = ['c', 'b', 'a'].map((name) => join(stream.folder, name));
+    const chain = new Chain('server', keys);
+    const old = sealedLine(chain, streamLine('audit.start', {}));
+    const long = sealedLine(chain, '{"time":1000,"api.operation":"stream/open"');
+    writeFileSync(first!, stream.lines.slice(0, 5).join('') + old);
+    writeFileSync(second!, long + stream.lines.slice(5, 10).join(''));
+    writeFileSync(third!, stream.lines.slice(10).join('') + sealedLine(chain, streamLine('audit.stop', {})));
+    const files = [third!, second!, first!];
+    const found = await verifyFiles({ files, key, checkpoints: [], partial: false });
+    assert.deepEqual([found.problems, found.gaps], [[], []]);
+  });
+
   test('files are read in the order of their first lines', async (t) => {
     const stream = new Stream(t);
     const [first, second] = [join(stream.folder, 'z'), join(stream.folder, 'a')];

@@ -1,7 +1,8 @@
-import { createReadStream } from 'node:fs';
 import { ChainKeys, readSealed, type SealedLine } from './chain.ts';
 import { readCheckpoint, type Checkpoint } from './checkpoints.ts';
-import { EpochCheck, ownMembers, timeOf, type LinePlace, type Problem } from './epochCheck.ts';
+import { EpochCheck, ownMembers, type LinePlace, type Problem } from './epochCheck.ts';
+import { fileLines } from './fileLines.ts';
+import { filesInOrder } from './filesInOrder.ts';
 import { lineStart } from './lines.ts';
 
 export interface VerifyOptions {
@@ -57,46 +58,17 @@ export async function verifyFiles(options: VerifyOptions): Promise<Verification>
   const check = new Check(options);
   for (const file of options.checkpoints)
     for await (const { text, at } of linesOf(file)) check.checkpoint(text, at);
-  for (const file of await inOrder(options.files))
+  for (const file of await filesInOrder(options.files))
     for await (const { text, at } of linesOf(file)) check.line(text, at);
   return check.result();
 }
 
 async function* linesOf(file: string): AsyncGenerator<{ readonly text: string; readonly at: LinePlace }> {
   let line = 0;
-  for await (const text of textLinesOf(file)) {
+  for await (const text of fileLines(file)) {
     line++;
     if (text !== '') yield { text, at: { file, line } };
   }
-}
-
-/** Splits at line feeds only: `readline` splits at U+2028, too, which JSON strings may hold as it is. */
-async function* textLinesOf(file: string): AsyncGenerator<string> {
-  let rest = '';
-  for await (const chunk of createReadStream(file, 'utf8') as AsyncIterable<string>) {
-    const [first = '', ...lines] = chunk.split('\n');
-    rest += first;
-    for (const line of lines) {
-      yield rest.endsWith('\r') ? rest.slice(0, -1) : rest;
-      rest = line;
-    }
-  }
-  yield rest;
-}
-
-/** Files by the time of their first line: rotated files come first. */
-async function inOrder(files: readonly string[]): Promise<readonly string[]> {
-  const timed: { readonly file: string; readonly time: number }[] = [];
-  for (const file of files) {
-    let time = Number.POSITIVE_INFINITY;
-    for await (const { text } of linesOf(file)) {
-      if (!text.startsWith(lineStart)) continue;
-      time = timeOf(text);
-      break;
-    }
-    timed.push({ file, time });
-  }
-  return timed.toSorted((a, b) => (a.time < b.time ? -1 : Number(a.time > b.time))).map(({ file }) => file);
 }
 
 class Check {
