@@ -11,6 +11,9 @@ export interface CheckpointOptions {
   readonly log: Logger;
 }
 
+/** The message of a checkpoint in the log. */
+const checkpointMessage = 'Audit checkpoint';
+
 /** A checkpoint as files and logs have it. */
 export interface Checkpoint extends ChainPlace {
   readonly signature: string;
@@ -61,7 +64,7 @@ export class Checkpoints {
     const checkpoint: Checkpoint = { writer, epoch, seq, mac, signature: keys.signatureOf(place) };
     const { sink } = this;
     if (sink === undefined) {
-      log.info('Audit checkpoint', { ...checkpoint });
+      log.info(checkpointMessage, { ...checkpoint });
       return;
     }
     const line = Buffer.from(`${JSON.stringify({ time: new Date().toISOString(), ...checkpoint })}\n`);
@@ -71,17 +74,60 @@ export class Checkpoints {
   }
 }
 
-const member = /"?\b(writer|epoch|seq|mac|signature)"?[:=]"?([\w.-]+)/g;
+const forms = {
+  writer: /^[\w.-]{1,64}$/,
+  epoch: /^[0-9a-f]{16}$/,
+  seq: /^\d{1,15}$/,
+  mac: /^[\w-]{43}$/,
+  signature: /^[\w-]{43}$/,
+} as const;
+const memberNames: ReadonlySet<string> = new Set(['time', ...Object.keys(forms)]);
 
-/** Reads a checkpoint from a line of a checkpoint file, or of the log in either form; undefined where there is none. */
+/** The time and the level of the gateway's own log as text. A collector may write something before it. */
+const textStart = /(?:^|\s)\d{4}-\d\d-\d\dT[\d:.]+Z (?:DEBUG|INFO|WARN|ERROR) +/;
+/** The checkpoint as the log has it, up to the end of the line. */
+const textForm =
+  /^Audit checkpoint (?:[\w.-]+=\S+ )*?writer=(\S+) epoch=(\S+) seq=(\S+) mac=(\S+) signature=(\S+)$/;
+
+/**
+ * Reads a checkpoint from a line of a checkpoint file, or of the log in either form; undefined where there is none. The log
+ * has texts of clients, too, so a line with all the names need not be a checkpoint.
+ */
 export function readCheckpoint(line: string): Checkpoint | undefined {
   if (!line.includes('signature')) return undefined;
-  const found = new Map<string, string>();
-  for (const [, name = '', value = ''] of line.matchAll(member)) found.set(name, value);
-  const [writer, epoch, seq, mac, signature] = ['writer', 'epoch', 'seq', 'mac', 'signature'].map((name) =>
-    found.get(name),
-  );
-  if (writer === undefined || epoch === undefined || mac === undefined || signature === undefined)
+  const start = textStart.exec(line);
+  if (start !== null) {
+    const [, writer, epoch, seq, mac, signature] =
+      textForm.exec(line.slice(start.index + start[0].length)) ?? [];
+    return checkpointOf({ writer, epoch, seq, mac, signature });
+  }
+  const members = objectIn(line);
+  if (members === undefined) return undefined;
+  const isLogged = members['message'] === checkpointMessage;
+  if (!isLogged && !Object.keys(members).every((name) => memberNames.has(name))) return undefined;
+  return checkpointOf(members);
+}
+
+/** The JSON object that ends a line. A collector may write something before it. */
+function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
+  const start = line.indexOf('{');
+  if (start === -1) return undefined;
+  try {
+    // A text that begins with a brace is an object.
+    return JSON.parse(line.slice(start)) as Record<string, unknown>;
+  } catch {
     return undefined;
+  }
+}
+
+function checkpointOf(members: Readonly<Record<string, unknown>>): Checkpoint | undefined {
+  const textOf = (name: keyof typeof forms): string | undefined => {
+    const value = String(members[name]);
+    return forms[name].test(value) ? value : undefined;
+  };
+  const [writer, epoch, seq] = [textOf('writer'), textOf('epoch'), textOf('seq')];
+  const [mac, signature] = [textOf('mac'), textOf('signature')];
+  if (writer === undefined || epoch === undefined || seq === undefined) return undefined;
+  if (mac === undefined || signature === undefined) return undefined;
   return { writer, epoch, seq: Number(seq), mac, signature };
 }
