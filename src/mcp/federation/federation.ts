@@ -1,5 +1,4 @@
 import type { McpBackend, McpTarget } from '../../model/index.ts';
-import type { HeaderLine } from '../../http/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Caller, CallerWays } from '../contract.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
@@ -18,7 +17,7 @@ import type { Circuits } from './circuits.ts';
 import { KeptPages } from './keptPages.ts';
 import { Member, type Adopted } from './member.ts';
 import type { NameOwners } from './nameOwners.ts';
-import { ask } from './targetAsk.ts';
+import { ask, type AskedFor } from './targetAsk.ts';
 import type { PinGuard } from './pinGuard.ts';
 import type { ListReader } from './targetLists.ts';
 import type { StartFailure } from '../session/targetStarts.ts';
@@ -32,6 +31,7 @@ export interface FederatedSession {
   readonly streams: { readonly open: number; deliver(text: string, kind: 'other'): void };
   readonly targets: { add(target: McpTarget, connection: TargetConnection): void };
   part(connection: TargetConnection): void;
+  wayTo(connection: TargetConnection, ways: undefined): AskedFor;
   listened(): void;
   /** Was the client told that there is such a list? */
   hearsOf(list: string): boolean;
@@ -270,6 +270,7 @@ export class Federation implements SessionFederation {
         },
         moved: (to, connection) => session.targets.add(to, connection),
         disconnected: (connection) => session.part(connection),
+        wayTo: (connection) => session.wayTo(connection, undefined),
         backend: backendKey,
         onStart,
         allowsInstructions: async (of, text) =>
@@ -441,11 +442,11 @@ export class Federation implements SessionFederation {
     member: Member,
     params: string,
     limit = ownLimit,
-    headers: readonly HeaderLine[] = [],
+    by?: (connection: TargetConnection) => AskedFor,
   ): Promise<string | undefined> {
     const connection = await member.connected();
     if (member.facts === undefined || !has(member.facts, 'logging')) return undefined;
-    const response = await ask(connection, 'logging/setLevel', params, limit, headers);
+    const response = await ask(connection, 'logging/setLevel', params, limit, by?.(connection));
     return response.isError ? errorTextOf(response) : undefined;
   }
 }

@@ -13,7 +13,7 @@ import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import { serverFacts, type ServerFacts } from './capabilities.ts';
 import type { Circuits } from './circuits.ts';
 import { MissedLists } from './missedLists.ts';
-import { ask } from './targetAsk.ts';
+import { ask, type AskedFor } from './targetAsk.ts';
 import { TargetLists } from './targetLists.ts';
 import type { StartFailure } from '../session/targetStarts.ts';
 
@@ -29,6 +29,8 @@ export interface MemberStart {
   readonly connect: (target: McpTarget) => TargetConnection;
   /** The connection belongs to the session no more. */
   readonly disconnected: (connection: TargetConnection) => void;
+  /** The way of the newest caller. @throws GatewayError where it has no credential for the target */
+  readonly wayTo: (connection: TargetConnection) => AskedFor;
   /** The client's initialize. */
   readonly initialize: () => Envelope;
   /** Runs when the server has answered `initialize`, before anything else is sent to it. */
@@ -132,7 +134,8 @@ export class Member {
       return;
     }
     connection.retry?.();
-    this.missed.tick((method) => answers(connection, method), this.start.onBack);
+    const { wayTo, onBack } = this.start;
+    this.missed.tick((method) => answers(connection, method, wayTo), onBack);
   }
 
   private failure(what: string): GatewayError {
@@ -223,9 +226,13 @@ export class Member {
 }
 
 /** Does a server answer a list? The client reads it again by itself. */
-async function answers(connection: TargetConnection, method: string): Promise<boolean> {
+async function answers(
+  connection: TargetConnection,
+  method: string,
+  wayTo: MemberStart['wayTo'],
+): Promise<boolean> {
   try {
-    return !(await ask(connection, method, undefined, askLimit)).isError;
+    return !(await ask(connection, method, undefined, askLimit, wayTo(connection))).isError;
   } catch {
     return false;
   }

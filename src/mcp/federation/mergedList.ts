@@ -6,7 +6,9 @@ import type { CallStats } from '../session/mcpMetrics.ts';
 import { noRules, type ItemRules } from '../items/itemRules.ts';
 import type { ListShape } from '../items/items.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
+import type { OwnWay } from '../messages/outgoing.ts';
 import { listOfMethod } from '../messages/listNews.ts';
+import type { TargetConnection } from '../targets/kind/target.ts';
 import { announces, has } from './capabilities.ts';
 import type { Federation } from './federation.ts';
 import type { Member } from './member.ts';
@@ -24,6 +26,8 @@ export interface ListTools {
   readonly limit: (target: string) => CallLimit;
   /** Lines of this request for servers over HTTP: where there are some, no other request shares its lists. */
   readonly headers: readonly HeaderLine[];
+  /** The way of the caller. @throws GatewayError where the caller has no credential for the target */
+  readonly wayTo: (target: TargetConnection) => OwnWay;
 }
 
 /**
@@ -35,7 +39,7 @@ export async function listOf(
   member: Member,
   method: string,
   shape: ListShape,
-  { cell, limit, headers }: ListTools,
+  { cell, limit, headers, wayTo }: ListTools,
 ): Promise<readonly ListedItem[]> {
   const connection = await member.connected();
   const { facts, name: target } = member;
@@ -45,6 +49,11 @@ export async function listOf(
     return [];
   }
   const use = { announced: announces(facts, method), needsNames: federation.enforcesPins };
+  const isOwn = headers.length > 0;
+  const known = isOwn ? undefined : member.lists.known(method);
+  if (known !== undefined) return known;
+  // A caller without a credential does not join the reading of another caller of the session either.
+  const by = { ...wayTo(connection), headers };
   const read = async (): Promise<readonly ListedItem[]> => {
     const since = performance.now();
     const stats = cell(target, method);
@@ -54,7 +63,7 @@ export async function listOf(
         connection,
         naming: federation.naming,
         limit: limit(target),
-        headers,
+        by,
         log: federation.log,
         ...federation.guardOf(target),
       };
@@ -72,7 +81,7 @@ export async function listOf(
       throw error;
     }
   };
-  if (headers.length === 0) return await member.lists.get(method, use, read);
+  if (!isOwn) return await member.lists.get(method, use, read);
   const items = await read();
   if (use.needsNames) member.lists.note(method, items);
   return items;

@@ -38,7 +38,7 @@ async function tasksOf(
   member: Member,
   session: Session,
   itemRules: ItemRules | undefined,
-  { cell, limit, headers }: ListTools,
+  { cell, limit, headers, wayTo }: ListTools,
 ): Promise<readonly string[]> {
   const connection = await member.connected();
   const tasks = member.facts?.capabilities['tasks'];
@@ -46,12 +46,13 @@ async function tasksOf(
   const view = session.targets
     .tasksOf(connection)
     .view(ownMessage(method), session.targets.readerOf(connection), undefined, itemRules);
+  const by = { ...wayTo(connection), headers };
   const found: string[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < maxPages; page++) {
     const since = performance.now();
     const params = cursor && `{"cursor":${cursor}}`;
-    const response = await ask(connection, method, params, limit(member.name), headers);
+    const response = await ask(connection, method, params, limit(member.name), by);
     cell(member.name, method).ended(response.isError ? 'error' : 'ok', performance.now() - since);
     const shown = response.isError ? undefined : view.filter(response);
     if (shown === undefined || shown instanceof GatewayError)

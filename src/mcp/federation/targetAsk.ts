@@ -1,16 +1,18 @@
 /** Requests of the gateway itself to one target of several. */
 
 import type { GatewayError } from '../../errors.ts';
-import type { HeaderLine } from '../../http/index.ts';
 import type { Envelope } from '../json/envelope.ts';
 import { ownMessage } from '../json/ownMessage.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
+import type { Outgoing } from '../messages/outgoing.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
+
+/** The way of the caller that a request is for, and lines for a server over HTTP; empty: the way of the newest caller. */
+export type AskedFor = Pick<Outgoing, 'reach' | 'environment' | 'headers'>;
 
 /**
  * Sends a request to a target.
  * @param params JSON text of an object
- * @param headers lines for a server over HTTP
  * @returns the response, which may be a JSON-RPC error; the promise rejects with a GatewayError where there is none
  */
 export async function ask(
@@ -18,11 +20,11 @@ export async function ask(
   method: string,
   params: string | undefined,
   limit: CallLimit,
-  headers: readonly HeaderLine[] = [],
+  by: AskedFor = {},
 ): Promise<Envelope> {
   const { promise, resolve, reject } = Promise.withResolvers<Envelope>();
   target.call(
-    { envelope: ownMessage(method, params), token: undefined, edits: [], limit, headers },
+    { envelope: ownMessage(method, params), token: undefined, edits: [], limit, ...by },
     { answered: resolve, failed: (error: GatewayError) => reject(error) },
   );
   return await promise;

@@ -1,7 +1,6 @@
 /** The whole lists of one target of several: all pages, with the names that the client sees. */
 
 import type { GatewayError } from '../../errors.ts';
-import type { HeaderLine } from '../../http/index.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { errorCodeOf, errorTextOf } from '../json/errorMember.ts';
 import { Elements, splice } from '../json/scan.ts';
@@ -14,7 +13,7 @@ import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { targetError } from '../messages/rpcError.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import type { PinKind } from '../../pins/index.ts';
-import { ask } from './targetAsk.ts';
+import { ask, type AskedFor } from './targetAsk.ts';
 
 /** An item of a list. */
 export interface ListedItem {
@@ -43,8 +42,7 @@ export interface ListReader {
   readonly connection: TargetConnection;
   readonly naming: Naming;
   readonly limit: CallLimit;
-  /** Lines for a server over HTTP. */
-  readonly headers?: readonly HeaderLine[];
+  readonly by: AskedFor;
   readonly log: Pick<Logger, 'warn'>;
   /**
    * May clients see an item that its server wrote like this? The name is undefined where the item has no one name.
@@ -62,14 +60,14 @@ export async function readList(
   method: string,
   shape: ListShape,
 ): Promise<readonly ListedItem[]> {
-  const { target, connection, naming, limit, headers, log } = reader;
+  const { target, connection, naming, limit, by, log } = reader;
   const items: ReadItem[] = [];
   const cursors = new Set<string>();
   let cursor: string | undefined;
   let characters = 0;
   const broken = (what: string): GatewayError => targetError('mcp_target_failed', target, what);
   for (let page = 0; page < maxPages; page++) {
-    const response = await ask(connection, method, cursor && `{"cursor":${cursor}}`, limit, headers);
+    const response = await ask(connection, method, cursor && `{"cursor":${cursor}}`, limit, by);
     if (response.isError) {
       // A server that lacks a feature is none that fails.
       if (page === 0 && errorCodeOf(response) === methodNotFound) return [];

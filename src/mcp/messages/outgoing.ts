@@ -4,6 +4,9 @@ import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { Envelope, Span } from '../json/envelope.ts';
 import { splice, type Edit } from '../json/scan.ts';
 
+/** The way of a caller to a target. It has credentials: never for a log. */
+export type OwnWay = Pick<Outgoing, 'reach' | 'environment'>;
+
 /** A request on its way to a target: the client's text and what must change in it. */
 export interface Outgoing {
   readonly envelope: Envelope;

@@ -189,6 +189,7 @@ const toolsOf = (x: Dispatch, headers: readonly HeaderLine[] = []): ListTools =>
   cell: (target, method) => x.mcpMetrics.cell(target, method),
   limit: (target) => callLimit(x, target),
   headers,
+  wayTo: (target) => x.session.wayTo(target, x.ways),
 });
 
 /** @throws GatewayError */
@@ -227,7 +228,7 @@ function cursorOf({ text, body }: Envelope): string | undefined {
 async function setLevel(
   federation: Federation,
   { text, body }: Envelope,
-  { limit, headers }: ListTools,
+  { limit, headers, wayTo }: ListTools,
 ): Promise<string> {
   const place = memberOf(text, body, 'level');
   const level = place === 'ambiguous' ? undefined : stringValue(text, place);
@@ -236,7 +237,8 @@ async function setLevel(
   const params = JSON.stringify({ level });
   const answers = await fromAll(
     federation,
-    (member) => federation.setLevelOf(member, params, limit(member.name), headers),
+    (member) =>
+      federation.setLevelOf(member, params, limit(member.name), (target) => ({ ...wayTo(target), headers })),
     () => undefined,
   );
   const refused = answers.find(({ value }) => value !== undefined);

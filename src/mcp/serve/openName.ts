@@ -42,13 +42,14 @@ export function prepareOpenName(x: Dispatch, asked: OpenRequest, limit: CallLimi
 
 /** @throws GatewayError where the target does not list its items (by the promise) */
 async function ownName(
-  { naming, session }: Dispatch,
+  { naming, session, ways }: Dispatch,
   { target: connection, item: { kind, name: shown } }: OpenRequest,
   limit: CallLimit,
 ): Promise<string> {
   const target = session.targets.nameOf(connection);
   const [method, shape] = listOfKind(kind);
-  const items = await readList({ target, connection, naming, limit, log: session.log }, method, shape);
+  const by = session.wayTo(connection, ways);
+  const items = await readList({ target, connection, naming, limit, by, log: session.log }, method, shape);
   const found = items.find(
     ({ name }) => name !== undefined && naming.shownName(kind, target, name) === shown,
   );

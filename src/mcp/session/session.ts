@@ -10,7 +10,7 @@ import type { Evictable, Tally } from '../limits/budget.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import type { Era } from '../messages/eras.ts';
 import { announcedLists, changedText, listed } from '../messages/listNews.ts';
-import type { Outgoing } from '../messages/outgoing.ts';
+import type { Outgoing, OwnWay } from '../messages/outgoing.ts';
 import type {
   CanSeeResource,
   MessageOrigin,
@@ -357,13 +357,15 @@ export class Session implements TargetListener, Evictable, MessageContext {
    */
   send(target: TargetConnection, out: Outgoing, call: Call, ways?: CallerWays): void {
     this.streams.expect(call.answer);
-    const sent =
-      ways === undefined ? (this.unreachable?.get(target) ?? out) : this.withOwnWay(target, out, ways);
-    if (sent instanceof GatewayError) {
-      call.failed(sent);
+    let way: OwnWay;
+    try {
+      way = this.wayTo(target, ways);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      call.failed(error);
       return;
     }
-    const wireId = target.call(sent, call);
+    const wireId = target.call({ ...out, ...way }, call);
     if (
       wireId !== 0 &&
       call.tokenText !== undefined &&
@@ -372,23 +374,22 @@ export class Session implements TargetListener, Evictable, MessageContext {
       this.servers.rememberTask(target, wireId, call.tokenText);
   }
 
-  /** The request may have waited for a policy: the newest caller may be another one by now. */
-  private withOwnWay(
-    target: TargetConnection,
-    out: Outgoing,
-    { reach, environment }: CallerWays,
-  ): Outgoing | GatewayError {
-    const name = this.targets.nameOf(target);
-    try {
+  /**
+   * The way of a request, which may have waited for a policy: the newest caller may be another one by now.
+   * @param ways of its caller, where they are not alike for all callers
+   * @throws GatewayError where its caller has no credential for the target
+   */
+  wayTo(target: TargetConnection, ways: CallerWays | undefined): OwnWay {
+    if (ways !== undefined) {
+      const name = this.targets.nameOf(target);
       return {
-        ...out,
-        reach: target.use && reach?.(name),
-        environment: target.inject && environment?.(name),
+        reach: target.use && ways.reach?.(name),
+        environment: target.inject && ways.environment?.(name),
       };
-    } catch (error) {
-      if (error instanceof GatewayError) return error;
-      throw error;
     }
+    const refusal = this.unreachable?.get(target);
+    if (refusal !== undefined) throw refusal;
+    return {};
   }
 
   /** Gives up every call whose client has left. */
