@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { GatewayError } from '../../errors.ts';
 import type { RequestSigner } from '../../http/index.ts';
 import type { McpBackend } from '../../model/index.ts';
 import type { Caller, Reach } from '../contract.ts';
-import { mcpBackend, startHarness, stdioTarget } from '../harness.testing.ts';
+import { catalog, mcpBackend, remoteTarget, startHarness, stdioTarget } from '../harness.testing.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
 import { keyOf } from './heldSessions.ts';
 
@@ -21,6 +22,60 @@ test('anonymous callers share a session only if the gateway signs for them with 
   const [one, same, other] = ['a', 'a', 'b'].map((digest) => keyOf(settings, callerWith(digest), meta));
   assert.equal(one, same);
   assert.notEqual(one, other);
+});
+
+/** An anonymous caller, and the token that the gateway signs for it this second. */
+function callerAt(token: string, { digest = 'signer', more = 'same' } = {}): Caller {
+  const reach = {
+    path: `/mcp?more=${more}&token=${token}`,
+    headers: [
+      ['authorization', `Bearer ${token}`],
+      ['x-more', more],
+      ['cookie', `more=${more}; token=${token}`],
+    ],
+    credentials: [
+      { place: { kind: 'header', name: 'authorization' }, of: 'gateway', digest },
+      { place: { kind: 'query', name: 'token' }, of: 'gateway', digest },
+      { place: { kind: 'cookie', name: 'token' }, of: 'gateway', digest },
+    ],
+  } as unknown as Reach;
+  return { principal: undefined, reach: () => reach };
+}
+
+test('a credential that the gateway renews by itself makes no other caller, and everything else does', () => {
+  const key = (caller: Caller): string => keyOf(settings, caller, meta);
+  const now = key(callerAt('of-now'));
+  assert.equal(key(callerAt('of-later')), now);
+  assert.notEqual(key(callerAt('of-now', { digest: 'other' })), now);
+  assert.notEqual(key(callerAt('of-now', { more: 'other' })), now);
+});
+
+test('an anonymous caller uses a target beside those that lack its credential or its values', async (t) => {
+  const refuse = (): never => {
+    throw new GatewayError('backend_login_required');
+  };
+  const harness = await startHarness({
+    backend: mcpBackend({
+      targets: [
+        catalog({ name: 'near', tools: ['read'] }),
+        remoteTarget('http://127.0.0.1:9/mcp', { name: 'far' }),
+        stdioTarget({ name: 'own', injected: { TOKEN: { kind: 'header', header: 'x-token' } } }),
+      ],
+      failOpen: true,
+    }),
+    headers: refuse,
+    caller: () => ({ principal: undefined, environment: (name) => (name === 'own' ? refuse() : undefined) }),
+  });
+  t.after(() => harness.close());
+  const client = new RawModernClient(harness.url);
+  const { json, status } = await client.post('tools/list');
+  assert.equal(status, 200);
+  const { tools } = json.result as { tools: { name: string }[] };
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    ['near_read'],
+  );
+  assert.equal((await client.post('tools/call', { name: 'near_read' })).status, 200);
 });
 
 /** The text of a result. */

@@ -6,6 +6,7 @@ import { namingOf } from '../items/naming.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { TargetStarts } from '../session/targetStarts.ts';
 import type { SessionSeal } from '../session/sessionId.ts';
+import { markOf } from './reachMark.ts';
 import { HeldSession } from './heldSession.ts';
 import { KeptSessions } from './keptSessions.ts';
 import { ListedTools } from './listedTools.ts';
@@ -142,10 +143,13 @@ function holderWith(
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }
 
-/** A target without the values of the caller fails its own calls only. */
-function valuesDigest(environment: NonNullable<Caller['environment']>, target: string): string | undefined {
+const valuesDigest = (environment: NonNullable<Caller['environment']>, target: string): string | undefined =>
+  whereGiven(() => environment(target)?.digest);
+
+/** A target without the credential or the values of the caller fails its own calls only. */
+function whereGiven<Found>(find: () => Found): Found | undefined {
   try {
-    return environment(target)?.digest;
+    return find();
   } catch (error) {
     if (error instanceof GatewayError) return undefined;
     throw error;
@@ -155,11 +159,8 @@ function valuesDigest(environment: NonNullable<Caller['environment']>, target: s
 /** Callers with equal credentials for the targets are equal to them. */
 function credentialsDigest(settings: McpBackend, { reach, environment }: Caller): string {
   const reaches = settings.targets.map(({ name }) => {
-    const found = reach?.(name);
-    return [
-      found && [found.path, found.authority, found.headers, found.signer?.digest],
-      environment?.(name)?.digest,
-    ];
+    const found = reach && whereGiven(() => reach(name));
+    return [found && markOf(found), environment && valuesDigest(environment, name)];
   });
   return createHash('sha256').update(JSON.stringify(reaches)).digest('hex');
 }

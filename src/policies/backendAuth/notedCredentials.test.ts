@@ -137,3 +137,24 @@ for (const [kind, all] of Object.entries(settings))
       assert.doesNotMatch(JSON.stringify(ada.notes), /(?:token|agent|key|secret)-of/);
     }
   });
+
+test('a signed token of the next second is the same credential, and a token with other claims is another one', async (t) => {
+  let now = Date.now();
+  const signingKey = pemOf();
+  const stepsOf = (iss: string): Steps => {
+    const steps = prepared(
+      backendAuth,
+      { jwtSign: { signingKey, alg: 'ES256', claims: { iss } } },
+      { ...toolsWith([]), now: () => now },
+    );
+    t.after(() => steps.close?.());
+    return steps;
+  };
+  const steps = stepsOf('gateway');
+  const first = await sentFor(steps, 'ada');
+  now += 1_000;
+  const second = await sentFor(steps, 'ada');
+  assert.notEqual(first.text, second.text);
+  assert.deepEqual(first.notes, second.notes);
+  assert.notDeepEqual((await sentFor(stepsOf('other'), 'ada')).notes, first.notes);
+});
