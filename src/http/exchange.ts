@@ -94,9 +94,11 @@ export interface HttpRequest {
   decided(by: DecidedBy): void;
 }
 
-/** A call of an MCP server, for its span. */
+/** A call of an MCP server, for its span: no text holds the form of a secret. */
 export interface TracedCall {
   readonly method: string;
+  /** MCP knows the method. */
+  readonly isKnown: boolean;
   readonly target: string;
   readonly id: string;
   readonly item?: { readonly kind: string; readonly name: string } | undefined;

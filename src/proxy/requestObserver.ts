@@ -1,4 +1,4 @@
-import { redactText, type Counter, type Metrics } from '../telemetry/index.ts';
+import { hideSecretForms, type Counter, type Metrics } from '../telemetry/index.ts';
 import { exchangeRecord } from './exchange/accessRecords.ts';
 import { decisionOf } from './exchange/decision.ts';
 import type { LiveExchange } from './exchange/liveExchange.ts';
@@ -88,4 +88,4 @@ const isErrorAnswer = ({ extra, status }: LiveExchange): boolean =>
   extra?.['mcp.outcome'] === 'error' && status < 500;
 
 const redacted = (_name: string, value: unknown): unknown =>
-  typeof value === 'string' ? redactText(value) : value;
+  typeof value === 'string' ? hideSecretForms(value) : value;

@@ -302,3 +302,26 @@ test('without config.tracing no request changes', async () => {
   assert.equal(traceparentIn(await sent(await fetch(`${gateway.url}/get`))), undefined);
   assert.doesNotMatch(await gateway.metrics(), /portcullis_spans/);
 });
+
+test('spans and access lines show no credential of an address, and clients make up no names of spans', async () => {
+  await using collector = await Collector.http();
+  const gateway = await startGateway(
+    configOf({ otlpEndpoint: collector.url, otlpProtocol: 'http', randomSampling: true }),
+  );
+  const session = await openSession(`${gateway.url}/mcp`);
+  await session.request('resources/read', { uri: 'https://user:opaque-1@host/a?b=c&access_token=opaque-2' });
+  await session.request('made/up?key=opaque-3', {});
+  await session.close();
+  await sent(await fetch(`${gateway.url}/get`, { headers: { 'user-agent': 'app Bearer opaque-4' } }));
+  await gateway.stop();
+  const calls = collector.of('client').filter(({ attributes }) => 'mcp.method.name' in attributes);
+  assert.deepEqual(
+    calls.map(({ name }) => name),
+    ['resources/read', 'MCP'],
+  );
+  const hidden = 'https://[redacted]@host/a?b=c&access_token=[redacted]';
+  assert.equal(calls[0]?.attributes['mcp.resource.uri'], hidden);
+  assert.ok(gateway.accessLog().includes(`"mcp.resource":"${hidden}"`));
+  assert.doesNotMatch(JSON.stringify(collector.spans), /opaque/);
+  assert.doesNotMatch(gateway.accessLog(), /opaque-[12]/);
+});

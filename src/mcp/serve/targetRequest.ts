@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
+import { shownBeginning } from '../../telemetry/index.ts';
 import type { ItemRefusal } from '../contract.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import { Call } from '../session/call.ts';
@@ -201,7 +202,7 @@ export const taskAsker = ({ http, settings }: Dispatch, refused: (why: ItemRefus
 
 /** Names the item of a request in the access log: as its server does, where that is known. */
 export const noteItem = ({ notes }: Dispatch, { kind, name }: NamedItem): void =>
-  notes.annotate(itemFields[kind], name.slice(0, maxShown));
+  notes.annotate(itemFields[kind], shownBeginning(name, maxShown));
 
 /** The fields of the access log. */
 const itemFields = { tool: 'mcp.tool', prompt: 'mcp.prompt', resource: 'mcp.resource' } as const;

@@ -1,10 +1,12 @@
 /** W3C trace context in calls of MCP servers. */
 
 import type { CallSpan, TracedCall } from '../../http/index.ts';
+import { hiddenBeginning } from '../../telemetry/index.ts';
 import { cut, memberOf, stringValue, wholeOf, type Envelope } from '../json/envelope.ts';
 import { addition } from '../json/objectMembers.ts';
 import type { Edit } from '../json/scan.ts';
 import { inMeta } from '../messages/requestMeta.ts';
+import { clientRequests } from '../messages/mcpMethods.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
 import { isToolError } from '../messages/toolError.ts';
 import type { CallEnd } from '../session/call.ts';
@@ -14,11 +16,21 @@ import type { TaskItem } from '../session/taskRegistry.ts';
 /** Characters of a `traceparent` that is read. */
 const longest = 256;
 
+/** Characters of a text, and of the name of an item, in a span. */
+const maxText = 128;
+const maxName = 1_024;
+
 /** The facts about a call for its span. */
 export function tracedCall(request: Envelope, target: string, item: TaskItem | undefined): TracedCall {
   const { text, idSpan, method } = request;
-  const parent = traceparentIn(request);
-  return { method: method.slice(0, 128), target, id: cut(text, idSpan).slice(0, 128), item, parent };
+  return {
+    method: hiddenBeginning(method, maxText),
+    isKnown: clientRequests.has(method),
+    target,
+    id: hiddenBeginning(cut(text, idSpan), maxText),
+    item: item && { kind: item.kind, name: hiddenBeginning(item.name, maxName) },
+    parent: traceparentIn(request),
+  };
 }
 
 /** The call with the context of its span: in `_meta`, and in a header for a server over HTTP. */

@@ -7,7 +7,7 @@ import {
   type Sampling,
 } from '../../policies/index.ts';
 import type { TracingSettings } from '../../model/index.ts';
-import { parseTraceparent, type TraceContext } from '../../telemetry/index.ts';
+import { hideSecretForms, parseTraceparent, type TraceContext } from '../../telemetry/index.ts';
 import type { OpenSpan, SpanAttributes, SpanGroup, Spans } from '../../tracing/index.ts';
 import type { CompiledRule } from '../routing/router.ts';
 import { computedFields } from './endedFields.ts';
@@ -78,7 +78,7 @@ export class RequestTracing implements ExchangeTracing {
         'http.request.method_original': originalOf(exchange.method),
         'server.address': address,
         'server.port': port,
-        'url.full': `${tls === undefined ? 'http' : 'https'}://${name}${pathOf(exchange.forwardTarget)}`,
+        'url.full': `${tls === undefined ? 'http' : 'https'}://${name}${hideSecretForms(pathOf(exchange.forwardTarget))}`,
       }),
     });
     exchange.requestHeaders.set('traceparent', span.upstream.traceparent);
@@ -95,7 +95,7 @@ export class RequestTracing implements ExchangeTracing {
       return undefined;
     const { method, item, target, id } = call;
     const span = this.spans.begin({
-      name: item === undefined ? method : `${method} ${item.name}`,
+      name: callName(call),
       kind: 'client',
       parent: given === undefined ? server : { traceId: given.traceId, spanId: given.parentId },
       link: given === undefined ? undefined : server,
@@ -144,7 +144,7 @@ export class RequestTracing implements ExchangeTracing {
         'portcullis.backend': exchange.backend,
         'portcullis.error': error,
         'portcullis.policy': exchange.decidedBy?.policy,
-        'mcp.method.name': textOf(exchange.extra?.['mcp.method']),
+        'mcp.method.name': hidden(textOf(exchange.extra?.['mcp.method'])),
       }),
     );
     if (route !== undefined) server.rename(`${methodName(exchange.method)} ${route}`);
@@ -171,12 +171,12 @@ export class RequestTracing implements ExchangeTracing {
         'http.request.method': methodOf(method),
         'http.request.method_original': originalOf(method),
         'url.scheme': scheme,
-        'url.path': path,
+        'url.path': hideSecretForms(path),
         'server.address': host,
         'server.port': localPort,
         'client.address': remoteAddress,
         'network.protocol.version': version === 'HTTP/2.0' ? '2' : version.slice(5),
-        'user_agent.original': exchange.header('user-agent'),
+        'user_agent.original': hidden(exchange.header('user-agent')),
       }),
     });
   }
@@ -211,6 +211,14 @@ const patternOf = ({ kind, written }: Pick<CompiledRule<unknown>, 'kind' | 'writ
 
 /** A query may carry secrets. */
 const pathOf = (target: string): string => target.split('?', 1)[0] ?? '';
+
+const hidden = (text: string | undefined): string | undefined => text && hideSecretForms(text);
+
+/** Methods that a client makes up, and addresses of resources, are no names of spans: there could be any number. */
+const callName = ({ method, isKnown, item }: TracedCall): string => {
+  if (!isKnown) return 'MCP';
+  return item === undefined || item.kind === 'resource' ? method : `${method} ${item.name}`;
+};
 
 const textOf = (value: string | number | undefined): string | undefined =>
   value === undefined ? undefined : String(value);

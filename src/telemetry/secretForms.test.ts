@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { forgetSecrets, rememberSecrets } from './knownSecrets.ts';
+import { hiddenBeginning, hideSecretForms, shownBeginning } from './secretForms.ts';
+
+after(forgetSecrets);
+
+test('parameters and users of addresses are hidden, in paths too', () => {
+  const shown = {
+    '/mcp?api_key=hidden&a=b': '/mcp?api_key=[redacted]&a=b',
+    '/x?X-Amz-Signature=hidden': '/x?X-Amz-Signature=[redacted]',
+    'https://h/x#access_token=hidden': 'https://h/x#access_token=[redacted]',
+    'redis://:hidden@h:1/x': 'redis://[redacted]@h:1/x',
+    '/x?monkey=a&sort_key=b': '/x?monkey=a&sort_key=b',
+  };
+  for (const [text, expected] of Object.entries(shown)) assert.equal(hideSecretForms(text), expected);
+});
+
+test('the beginning of a text holds no part of a secret, wherever the secret is cut', () => {
+  const secret = `S3cr3t${'k'.repeat(57)}Z`;
+  rememberSecrets([secret]);
+  const most = 100;
+  for (let before = 0; before <= most; before++)
+    for (const behind of [0, 100, 10_000]) {
+      const beginning = hiddenBeginning(`${'x'.repeat(before)}${secret}${'y'.repeat(behind)}`, most);
+      assert.ok(beginning.length <= most && !beginning.includes('S'), beginning);
+      assert.ok(beginning.startsWith('x'.repeat(before)));
+    }
+  // Marks are shorter than secrets, so the secret at the end of the read part moves to the front.
+  const many = hiddenBeginning(secret.repeat(1_000), most);
+  assert.ok(many.length <= most && !many.includes('S'), many);
+});
+
+test('a name without a sign of an address is only cut', () => {
+  assert.equal(shownBeginning('a'.repeat(9), 4), 'aaaa');
+  assert.equal(shownBeginning('a?token=hidden', 200), 'a?token=[redacted]');
+});
