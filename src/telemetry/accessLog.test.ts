@@ -98,9 +98,16 @@ test('a text line reads from left to right', () => {
 
 test('a client cannot break or forge an access log line', () => {
   const nasty = 'a"b\\c\n\r\t\u0000\u001b[2J\u007f\u0085\u2028 x=y \ud800 é 漢';
-  const hostile = { ...full, path: nasty, requestId: nasty, extra: { [nasty]: nasty } };
+  const hostile = {
+    ...full,
+    path: nasty,
+    requestId: nasty,
+    extra: { [nasty]: nasty },
+    added: { list: [nasty] },
+  };
   const [jsonLine = '', ...noMore] = write('json', hostile);
   assert.deepEqual(noMore, []);
+  assert.doesNotMatch(jsonLine, /[\u0000-\u001f\u007f-\u009f\u2028]/);
   const parsed = JSON.parse(jsonLine);
   assert.equal(parsed.path, nasty);
   assert.equal(parsed[nasty], nasty);

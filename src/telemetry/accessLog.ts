@@ -2,7 +2,7 @@ import type { AccessLog, AccessRecord, Logger, Metrics } from './contract.ts';
 import { decisionFields, shownDecision } from './accessFields.ts';
 import { redactText } from './redact.ts';
 import { Sink, type Destination } from './sink.ts';
-import { textValue } from './textLine.ts';
+import { escapeControls, textValue } from './textLine.ts';
 import { threeDigits, timestamp } from './timestamp.ts';
 import { parseTraceparent } from './traceparent.ts';
 
@@ -23,7 +23,8 @@ const flushMs = 200;
 /** Characters that JSON must escape; lone surrogates would not survive UTF-8. */
 const unsafeInJson = /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/;
 
-const json = (value: string): string => (unsafeInJson.test(value) ? JSON.stringify(value) : `"${value}"`);
+const json = (value: string): string =>
+  unsafeInJson.test(value) ? escapeControls(JSON.stringify(value)) : `"${value}"`;
 
 /** Milliseconds with three decimals, without the slow path of number formatting. */
 const milliseconds = (ms: number): string => {
@@ -70,7 +71,7 @@ const jsonLine = (r: AccessRecord): string => {
     }
   if (r.added !== undefined)
     for (const [name, value] of Object.entries(r.added))
-      line += `,${json(name)}:${typeof value === 'string' ? json(value) : JSON.stringify(value)}`;
+      line += `,${json(name)}:${typeof value === 'string' ? json(value) : escapeControls(JSON.stringify(value))}`;
   return `${line}}\n`;
 };
 
@@ -112,7 +113,7 @@ const without: Readonly<
   json: (removed) => (r) => {
     const line = JSON.parse(jsonLine({ ...r, added: undefined })) as Record<string, unknown>;
     for (const name of removed) delete line[name];
-    return `${JSON.stringify({ ...line, ...r.added })}\n`;
+    return `${escapeControls(JSON.stringify({ ...line, ...r.added }))}\n`;
   },
   // The first parts of a text line have fixed places.
   text: (removed) => {

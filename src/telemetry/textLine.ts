@@ -23,7 +23,7 @@ export const textValue = (value: string): string =>
 /** JSON.stringify leaves DEL, the C1 controls and the line separators alone. */
 const leftByJson = /[\u007f-\u009f\u2028\u2029]/g;
 
-const escapeControls = (text: string): string =>
+export const escapeControls = (text: string): string =>
   text.replaceAll(leftByJson, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
