@@ -94,7 +94,7 @@ const kinds = new Map(names);
 
 /** The gateway never forwards these fields, so they may hold the credentials of the client. */
 const hopCredentials: readonly (number | undefined)[] = [KIND.proxyAuthenticate, KIND.proxyAuthorization];
-/** Proxies in front of the gateway add to these fields, and browsers write `Origin` against the will of a page. */
+/** Proxies in front of the gateway add to these fields. A browser writes `Origin`, and no page can change it. */
 const writtenByOthers: readonly string[] = ['forwarded', 'via', 'origin'];
 
 /**
