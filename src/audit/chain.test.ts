@@ -226,6 +226,42 @@ describe('verification of a chain', () => {
     assert.deepEqual(kindsOf(await stream.verify(true)), []);
   });
 
+  test('a line that is all of its epoch in a partial stream needs a proof', async (t) => {
+    const stream = new Stream(t);
+    const others = stream.lines.filter((line) => line.includes('worker-2'));
+    const last = stream.lines.findLast((line) => line.includes('worker-1'))!;
+    const { epoch, place } = stream.chains[0]!;
+    stream.lines = [...others, last];
+    assert.deepEqual(kindsOf(await stream.verify(true)), ['foreign']);
+    stream.lines = [...others, last.replace(epoch, 'deadbeefdeadbeef')];
+    assert.deepEqual(kindsOf(await stream.verify(true)), ['foreign']);
+
+    stream.lines = [...others, last];
+    stream.checkpoint();
+    assert.deepEqual(kindsOf(await stream.verify(true, [stream.checkpointFile])), []);
+    const next = { 'previous.epoch': epoch, 'previous.seq': place.seq, 'previous.mac': place.mac };
+    stream.lines.push(sealedLine(new Chain('worker-1', keys), streamLine('audit.start', next)));
+    assert.deepEqual(kindsOf(await stream.verify(true)), []);
+  });
+
+  test('a partial stream names epochs that begin after its oldest file', async (t) => {
+    const stream = new Stream(t);
+    const [first, second] = [join(stream.folder, '1'), join(stream.folder, '2')];
+    const [oldest, rest] = [stream.lines.slice(2, 10), stream.lines.slice(10)];
+    const verify = (): Promise<Verification> =>
+      verifyFiles({ files: [first, second], key, checkpoints: [], partial: true });
+    writeFileSync(first, oldest.join(''));
+    writeFileSync(second, rest.join(''));
+    assert.deepEqual((await verify()).gaps, []);
+    writeFileSync(first, oldest.filter((line) => line.includes('worker-2')).join(''));
+    const { problems, gaps } = await verify();
+    assert.deepEqual(
+      gaps.map(({ writer, kind, seq }) => [writer, kind, seq]),
+      [['worker-1', 'begin', 6]],
+    );
+    assert.deepEqual(problems, []);
+  });
+
   test('the numbers of lines order the files, although an operation began before an older file', async (t) => {
     const stream = new Stream(t);
     const [first, second, third] = ['c', 'b', 'a'].map((name) => join(stream.folder, name));

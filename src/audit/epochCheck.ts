@@ -35,6 +35,10 @@ export class EpochCheck {
   lines = 0;
   lost = 0;
   stopped = false;
+  /** The code of a line fits to the line before it, so a writer with the key has written both. */
+  proven = false;
+  /** The place of the first line. */
+  firstAt: LinePlace | undefined;
   startTime = 0;
   endTime = 0;
   previous: { readonly epoch: string; readonly seq: number; readonly mac: string } | undefined;
@@ -60,13 +64,14 @@ export class EpochCheck {
     this.lines++;
     if (this.first === 0) {
       this.first = seq;
+      this.firstAt = at;
       this.startTime = timeOf(line.content);
     }
     const follows = seq === this.last + 1;
     if (!follows) this.noteMissing(this.last + 1, seq - 1, at);
     // The code of a line after a gap covers lines that are not there.
-    else if (macOf(this.key, this.lastMac, line.content) !== mac)
-      this.problems.push({ kind: 'altered', at, message: `${name} is altered` });
+    else if (macOf(this.key, this.lastMac, line.content) === mac) this.proven = true;
+    else this.problems.push({ kind: 'altered', at, message: `${name} is altered` });
     this.last = seq;
     this.lastMac = mac;
     this.endTime = timeOf(line.content);

@@ -20,12 +20,15 @@ export interface VerifyOptions {
 export interface Gap {
   readonly writer: string;
   readonly epoch: string;
-  /** The last line before the gap. */
+  /** The last line before the gap; for `begin` the first line after it. */
   readonly seq: number;
   /** Milliseconds since the epoch. */
   readonly time: number;
-  /** `end`: the writer ended without its last line. `running`: no line says that it has ended, and no later run follows. */
-  readonly kind: 'end' | 'running' | 'lost';
+  /**
+   * `begin`: the first lines were removed, and the epoch does not go on in the oldest file. `end`: the writer ended without
+   * its last line. `running`: no line says that it has ended, and no later run follows.
+   */
+  readonly kind: 'begin' | 'end' | 'running' | 'lost';
   /** Lines that the stream counts as lost. */
   readonly lost: number;
 }
@@ -80,6 +83,7 @@ class Check {
   private readonly expected = new Map<string, Map<number, Checkpoint>>();
   private readonly copies: Copy[] = [];
   private readonly intents = new Set<string>();
+  private oldestFile: string | undefined;
   private lines = 0;
   private torn = 0;
   private checkpoints = 0;
@@ -114,6 +118,7 @@ class Check {
 
   private sealed(sealed: SealedLine, at: LinePlace): void {
     const { writer, epoch, seq, mac, content } = sealed;
+    this.oldestFile ??= at.file;
     let check = this.epochs.get(epoch);
     if (check === undefined) {
       check = new EpochCheck(writer, epoch, this.keys.ofEpoch(writer, epoch));
@@ -177,6 +182,7 @@ class Check {
     for (const { from, to, at } of check.missing.toSorted((a, b) => a.from - b.from))
       if (!(this.options.partial && from === 1 && to === check.first - 1))
         this.problems.push({ kind: 'missing', at, message: `${linesText(from, to)} ${of} missing` });
+    if (this.options.partial && check.first > 1) this.finishPart(check, next?.seq === last, gaps);
     if (next !== undefined && next.seq > last)
       this.problems.push({
         kind: 'missing',
@@ -197,6 +203,20 @@ class Check {
         (other) => other.writer === writer && other.startTime > time && other !== check,
       );
     gaps.push({ writer, epoch, seq: last, time, kind: isFollowed ? 'end' : 'running', lost: 0 });
+  }
+
+  /** An epoch without its beginning. @param isNamed the next epoch names its last line */
+  private finishPart(check: EpochCheck, isNamed: boolean, gaps: Gap[]): void {
+    const { writer, epoch, first, firstAt: at, startTime: time } = check;
+    const isSigned = this.expected.get(epoch)?.get(check.last)?.mac === check.lastMac;
+    // The code of the first line covers lines that are not there, so a forger without the key could have made it.
+    if (!check.proven && !isNamed && !isSigned)
+      this.problems.push({
+        kind: 'foreign',
+        at,
+        message: `nothing proves line ${first} of ${writer} epoch ${epoch}: no line follows it, and no checkpoint names it`,
+      });
+    if (at?.file !== this.oldestFile) gaps.push({ writer, epoch, seq: first, time, kind: 'begin', lost: 0 });
   }
 
   private compare(epoch: string, places: ReadonlyMap<number, Checkpoint>): void {

@@ -20,6 +20,8 @@ function reportOf(found: Verification): string[] {
   for (const { writer, epoch, seq, time, kind, lost } of gaps) {
     const place = `${writer} epoch ${epoch}`;
     if (kind === 'lost') report.push(`gap: ${place} says that ${lost} lines are lost`);
+    else if (kind === 'begin')
+      report.push(`gap: ${place} begins with line ${seq}, and not in the oldest file, ${when(time)}`);
     else if (kind === 'end')
       report.push(`gap: ${place} ended without its last line after line ${seq}, ${when(time)}`);
     else
