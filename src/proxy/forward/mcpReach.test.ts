@@ -134,6 +134,18 @@ test('the token of the caller tells sessions apart only where a server gets it',
   assert.equal(reached(t, { token: 'ada' }).digest, undefined);
 });
 
+test('a server is told of the place of a token also where the caller has none', (t) => {
+  const location = { header: { name: 'X-User-Token' } };
+  const { credentials, headers } = reached(t, {
+    target: { policies: [use('backendAuth', { passthrough: { location } })] },
+  });
+  assert.deepEqual(
+    credentials?.map(({ place: at }) => at),
+    [{ kind: 'header', name: 'x-user-token' }],
+  );
+  assert.deepEqual(headers, []);
+});
+
 test('a caller whose credential is refused passes for no other caller', async (t) => {
   const settings = {
     oauthTokenExchange: { host: '127.0.0.1:9', subjectToken: { source: { header: { name: 'x-user' } } } },

@@ -69,6 +69,33 @@ const refusal = (run: () => unknown): string => {
   return message;
 };
 
+test('no argument fills the place of a credential that the caller lacks', (t) => {
+  const operation = withParameters([
+    { name: 'user token' },
+    { name: 'X-User-Token', place: 'header', style: 'simple' },
+    { name: 'User-Agent', place: 'header', style: 'simple' },
+    { name: 'ut', place: 'cookie' },
+    { name: 'theme', place: 'cookie' },
+    {},
+  ]);
+  const places = [
+    { kind: 'query', name: 'user token' },
+    { kind: 'header', name: 'x-user-token' },
+    { kind: 'cookie', name: 'ut' },
+  ] as const;
+  const credentials = places.map((place) => ({ place, of: 'caller', digest: '' }) as const);
+  const given = {
+    query: { 'user token': 'forged', a: { 'user token': 'forged', b: 1 } },
+    header: { 'X-User-Token': 'forged', 'User-Agent': 'mine' },
+    cookie: { ut: 'forged', theme: 'dark' },
+  };
+  const { line, fields } = sent(operation, given, reachOf(t, { credentials }));
+  assert.equal(line, 'GET /x?b=1 HTTP/1.1');
+  assert.equal(fields.get('x-user-token'), undefined);
+  assert.equal(fields.get('user-agent'), 'mine');
+  assert.equal(fields.get('cookie'), 'theme=dark');
+});
+
 test('arguments go to their places in the request', (t) => {
   const { line, fields } = sent(
     operationOf(petstoreText, 'listPets'),

@@ -35,7 +35,7 @@ export function apiRequest(
   const valuesOf = (place: ParameterPlace): Values => given.places.get(place) ?? none;
   const [base = '', query = ''] = splitOnce(reach.path, '?');
   const path = expandPath(operation, valuesOf('path'));
-  const search = queryText(query, operation, valuesOf('query'));
+  const search = queryText(query, operation, valuesOf('query'), credentialsAt(reach, 'query'));
   const folder = base.replace(/\/+$/, '') + (usesServerPath ? operation.serverPath : '');
   const target = `${folder}${path}${search === '' ? '' : `?${search}`}`;
   const body =
@@ -68,6 +68,10 @@ const splitOnce = (text: string, at: string): readonly string[] => {
   return index < 0 ? [text] : [text.slice(0, index), text.slice(index + 1)];
 };
 
+/** The names of credentials at a place, also of those that this request lacks: no argument stands in for one. */
+const credentialsAt = ({ credentials = [] }: Reach, kind: 'header' | 'cookie' | 'query'): readonly string[] =>
+  credentials.flatMap(({ place }) => (place?.kind === kind ? [place.name] : []));
+
 /** Methods whose requests say that they have no body (RFC 9110 §8.6). */
 const bodied: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
@@ -79,11 +83,11 @@ function headerLines(
   body: WrittenBody | undefined,
 ): readonly HeaderLine[] {
   const policies = reach.headers.filter(([name]) => !framingFields.has(name) && name !== 'cookie');
-  const ofPolicies = namesOf(policies);
+  const ofPolicies = new Set([...namesOf(policies), ...credentialsAt(reach, 'header')]);
   const own = argumentLines(operation, headers).filter(([name]) => !ofPolicies.has(name));
   const taken = new Set([...ofPolicies, ...namesOf(own)]);
   const ownCookies = reach.headers.filter(([name]) => name === 'cookie').map(([, value]) => value);
-  const cookie = cookieText(ownCookies.join('; '), operation, cookies);
+  const cookie = cookieText(ownCookies.join('; '), operation, cookies, credentialsAt(reach, 'cookie'));
   const hasLength = body !== undefined || bodied.has(operation.method);
   return [
     ['host', reach.authority ?? authorityOf(reach.destination.target)],

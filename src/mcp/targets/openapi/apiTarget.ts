@@ -52,10 +52,17 @@ function pathText(parameter: ApiParameter, value: unknown): string {
  * The query of a request: what the configuration and its policies say first, then the arguments. An argument cannot
  * give a value to a name that stands there already, such as that of a key.
  * @param given the query of the configuration, without its question mark
+ * @param credentials names that only policies give a value
  * @throws ArgumentError
  */
-export function queryText(given: string, { parameters }: ApiOperation, values: Values): string {
-  const taken = new Set(given.split('&').map((pair) => decoded(pair.split('=')[0] ?? '')));
+export function queryText(
+  given: string,
+  { parameters }: ApiOperation,
+  values: Values,
+  credentials: readonly string[] = [],
+): string {
+  const names = given.split('&').map((pair) => decoded(pair.split('=')[0] ?? ''));
+  const taken = new Set([...names, ...credentials]);
   const pairs = parameters
     .filter(({ place, name }) => place === 'query' && isGiven(values.get(name)))
     .flatMap((parameter) => pairsOf(parameter.name, values.get(parameter.name), parameter))
@@ -74,9 +81,16 @@ function decoded(text: string): string {
 /**
  * The cookies of a request; those of policies stand first, and no argument replaces one.
  * @param given the `Cookie` of policies
+ * @param credentials names that only policies give a value
  */
-export function cookieText(given: string, { parameters }: ApiOperation, values: Values): string {
-  const taken = new Set(given.split(';').map((pair) => pair.split('=')[0]?.trim()));
+export function cookieText(
+  given: string,
+  { parameters }: ApiOperation,
+  values: Values,
+  credentials: readonly string[] = [],
+): string {
+  const names = given.split(';').map((pair) => pair.split('=')[0]?.trim());
+  const taken = new Set([...names, ...credentials]);
   const pairs = parameters
     .filter(({ place, name }) => place === 'cookie' && isGiven(values.get(name)))
     .flatMap((parameter): readonly Pair[] => pairsOf(parameter.name, values.get(parameter.name), parameter))
