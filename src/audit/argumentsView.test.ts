@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { forgetSecrets, rememberSecrets } from '../telemetry/index.ts';
 import type { AuditSettings, JsonPath } from '../model/index.ts';
 import { argumentsView } from './argumentsView.ts';
+import { operationLine } from './lines.ts';
 
 const view = (mode: AuditSettings['arguments'], value: unknown, redact: readonly JsonPath[] = []): unknown =>
   JSON.parse(argumentsView({ arguments: mode, redact })(JSON.stringify(value)));
@@ -85,4 +86,23 @@ test('a secret that becomes known later is hidden from then on, in names that we
 test('the member __proto__ is a name like all others', () => {
   const shape = argumentsView({ arguments: 'shape', redact: [] });
   assert.equal(shape('{"__proto__":{"a":1},"b":[]}'), '{"__proto__":{"a":"number"},"b":[]}');
+});
+
+test('no part of a secret stands where an argument, a name or a detail is cut', () => {
+  const secret = `S3cr3t${'k'.repeat(57)}Z`;
+  rememberSecrets([secret]);
+  const end = (most: number): string => `${'x'.repeat(most - 40)}${secret}`;
+  const shown = [
+    view('redacted', { a: end(1_024), [end(128)]: 1 }),
+    operationLine(
+      {
+        time: 1,
+        operation: 'resources/read',
+        caller: { groups: [end(512)] },
+        details: { kind: 'resource', name: end(512) },
+      },
+      { outcome: 'ok', detail: end(512) },
+    ),
+  ];
+  assert.doesNotMatch(JSON.stringify(shown), /S3cr3t/);
 });

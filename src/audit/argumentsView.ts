@@ -1,5 +1,5 @@
 import type { AuditSettings, JsonPath } from '../model/index.ts';
-import { hideSecretForms, isSecretName, redacted, redactText } from '../telemetry/index.ts';
+import { hiddenBeginning, isSecretName, redacted, redactText } from '../telemetry/index.ts';
 import { shownName } from './shownNames.ts';
 
 /** Longer arguments are named by their size only: to parse them would delay other requests. */
@@ -41,7 +41,7 @@ export function argumentsView({
   };
 }
 
-const nameText = (name: string): string => shownName(name.slice(0, maxName));
+const nameText = (name: string): string => shownName(name, maxName);
 
 /** The object with at most `maxMembers` members, each written by `write`. */
 function objectText(value: object, write: (name: string, member: unknown) => string): string {
@@ -74,9 +74,8 @@ function shapeOf(value: unknown, depth: number): string {
 function valueOf(value: unknown, depth: number, steps: readonly Step[], hides: boolean): string {
   if (typeof value === 'string') {
     if (!hides) return JSON.stringify(redactText(value));
-    const clipped =
-      value.length > maxText ? `${value.slice(0, maxText)}… (${value.length} characters)` : value;
-    return JSON.stringify(hideSecretForms(clipped));
+    const shown = hiddenBeginning(value, maxText);
+    return JSON.stringify(value.length > maxText ? `${shown}… (${value.length} characters)` : shown);
   }
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (depth >= maxDepth) return '"…"';

@@ -3,7 +3,7 @@
  * Cybersecurity Schema Framework (OCSF), where it has them. docs/audit.md has the table.
  */
 
-import { hideSecretForms, timestamp } from '../telemetry/index.ts';
+import { hiddenBeginning, timestamp } from '../telemetry/index.ts';
 import { version } from '../version.ts';
 import { flat, keptMember, maxText } from './keptMembers.ts';
 import { shownName } from './shownNames.ts';
@@ -124,9 +124,7 @@ const maxGroups = 64;
 
 /** A text that a client wrote, and that may hold anything. */
 const text = (name: string, value: string | undefined): string =>
-  value === undefined || value === ''
-    ? ''
-    : `,"${name}":${JSON.stringify(hideSecretForms(value.slice(0, maxText)))}`;
+  value === undefined || value === '' ? '' : `,"${name}":${JSON.stringify(hiddenBeginning(value, maxText))}`;
 /** Ids that hold no secret by their form: numbers, and UUIDs. */
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const id = (name: string, value: string | undefined): string =>
@@ -218,7 +216,7 @@ function beginning(operation: AuditedOperation, phase: string | undefined): stri
   if (caller.groups !== undefined)
     line += `,"actor.user.groups":[${caller.groups
       .slice(0, maxGroups)
-      .map((group) => shownName(group.slice(0, maxText)))
+      .map((group) => shownName(group, maxText))
       .join(',')}]`;
   return (
     line +
@@ -229,7 +227,7 @@ function beginning(operation: AuditedOperation, phase: string | undefined): stri
     (traceId ? `,"trace.uid":"${traceId}"` : '') +
     id('mcp.id', operation.rpcId) +
     kind(details.kind) +
-    (details.name ? `,"mcp.name":${shownName(details.name.slice(0, maxText))}` : '') +
+    (details.name ? `,"mcp.name":${shownName(details.name, maxText)}` : '') +
     (details.arguments === undefined ? '' : `,"mcp.arguments":${details.arguments}`) +
     number('bytes.in', operation.bytesIn)
   );

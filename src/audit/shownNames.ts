@@ -1,4 +1,4 @@
-import { hideSecretForms, secretsGeneration } from '../telemetry/index.ts';
+import { hiddenBeginning, hideSecretForms, secretsGeneration } from '../telemetry/index.ts';
 
 /** Names that are kept, and characters of each. */
 const most = { names: 2_048, length: 128 };
@@ -10,8 +10,10 @@ let generation = secretsGeneration();
  * The JSON text of a name that a client wrote, without secrets. The names of tools and of their arguments come again and
  * again, and the search for secrets costs more than the rest of a line. The results are valid for the secrets that the
  * process knew then.
+ * @param maxLength in characters; not below the length of names that are kept
  */
-export function shownName(name: string): string {
+export function shownName(name: string, maxLength: number): string {
+  if (name.length > most.length) return JSON.stringify(hiddenBeginning(name, maxLength));
   if (generation !== secretsGeneration()) {
     generation = secretsGeneration();
     kept.clear();
@@ -19,7 +21,6 @@ export function shownName(name: string): string {
   const known = kept.get(name);
   if (known !== undefined) return known;
   const shown = JSON.stringify(hideSecretForms(name));
-  if (name.length > most.length) return shown;
   // A client that invents names only costs the work that all names would cost.
   if (kept.size >= most.names) kept.clear();
   kept.set(name, shown);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { forgetSecrets, rememberSecrets } from './knownSecrets.ts';
 import { createLogger } from './logger.ts';
 import { MemoryDestination } from './memory.testing.ts';
 
@@ -142,4 +143,16 @@ test('the last line before an abrupt exit is written', async () => {
   const [code] = (await once(child, 'close')) as [number];
   assert.equal(code, 3);
   assert.equal(JSON.parse(text.trimEnd().split('\n').at(-1) ?? '').i, 4_999);
+});
+
+test('no part of a secret stands where a long value is cut', () => {
+  const { destination, log } = capture('json');
+  const secret = `S3cr3t${'k'.repeat(57)}Z`;
+  rememberSecrets([secret]);
+  const long = `${'x'.repeat(8_192 - 63)}${secret}`;
+  log.info(long, { long });
+  forgetSecrets();
+  assert.match(destination.text, /redacted\]… \(8193 characters\)/);
+  assert.doesNotMatch(destination.text, /S3cr3t/);
+  log.close();
 });

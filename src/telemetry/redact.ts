@@ -1,5 +1,6 @@
 import type { Fields } from './contract.ts';
 import { hideSecrets } from './knownSecrets.ts';
+import { safeBeginning } from './safeBeginning.ts';
 
 export const redacted = '[redacted]';
 
@@ -30,11 +31,11 @@ export const redactText = (original: string): string => {
 /** Longest value of one field, in characters. A peer can make messages long; a log line stays bounded. */
 const maxValue = 8_192;
 
-const clip = (text: string): string =>
-  text.length > maxValue ? `${text.slice(0, maxValue)}… (${String(text.length)} characters)` : text;
-
 /** A message or a string value, fit for the log. */
-export const safeText = (text: string): string => redactText(clip(text));
+export const safeText = (text: string): string => {
+  const shown = safeBeginning(text, maxValue, redactText);
+  return text.length > maxValue ? `${shown}… (${String(text.length)} characters)` : shown;
+};
 
 /** Fields fit for the log: secrets replaced, long values cut, undefined ones left out. */
 export const safeFields = (fields: Fields): Record<string, string | number | boolean | null> => {

@@ -1,4 +1,5 @@
 import { redacted, redactText } from './redact.ts';
+import { safeBeginning } from './safeBeginning.ts';
 
 /** Forms of secrets that their issuers document, and credentials in addresses. */
 const patterns: readonly (readonly [RegExp, string])[] = [
@@ -31,21 +32,9 @@ export function hideSecretForms(original: string): string {
   return hidden;
 }
 
-/** Characters in which a secret that begins before a cut should end. */
-const margin = 2_048;
-
-/**
- * The beginning of the text without secrets. The search reads on behind the cut, because it does not recognise the
- * remainder of a secret.
- */
-export function hiddenBeginning(text: string, most: number, hide = hideSecretForms): string {
-  const read = most + 2 * margin;
-  if (text.length <= most) return hide(text);
-  if (text.length <= read) return hide(text).slice(0, most);
-  // Marks are shorter than secrets, so the end of the read part, which may hold a remainder, can move to the front.
-  const hidden = hide(text.slice(0, read));
-  return hidden.slice(0, Math.max(0, Math.min(most, hidden.length - margin)));
-}
+/** The beginning of the text without the forms of secrets. */
+export const hiddenBeginning = (text: string, most: number): string =>
+  safeBeginning(text, most, hideSecretForms);
 
 const suspiciousName = /[?@]|:\/\//;
 
