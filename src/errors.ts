@@ -128,7 +128,7 @@ export const catalogue = {
     503,
     'later',
     'overloaded',
-    'limits.maxConnections or limits.maxRequests is reached, the process is over a threshold of limits.overload, or too many passwords wait for basicAuth, or too many logins for the identity provider (of one client, or in total). The log says which.',
+    'limits.maxConnections or limits.maxRequests is reached, or the process is over a threshold of limits.overload. Or too many passwords wait for basicAuth, or too many logins for the identity provider (of one client, or in total). The log says which.',
   ),
 
   // Routing

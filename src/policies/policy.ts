@@ -226,6 +226,8 @@ export interface BodyLimit {
 
 /** Steps that are left out cost nothing. A step that need not wait returns its value, not a promise. */
 export interface Steps {
+  /** The texts of a request that the policy reads as a credential, in every form in which they stand there; no log shows them. */
+  credentials?(exchange: Exchange): readonly string[];
   /** Answer early, or carry on. Throwing answers with the catalogue's entry. */
   onRequest?(exchange: Exchange): Reply | undefined | Promise<Reply | undefined>;
   /**

@@ -122,3 +122,21 @@ test('settings that are ambiguous or cannot work are refused', () => {
   assert.notEqual(messages({ keys: [] }), '');
   assert.notEqual(messages({}), '');
 });
+
+test('a key is known to logs in each form in which it stands in the request', () => {
+  const texts = (location: object | undefined, request: FakeRequest) =>
+    prepared(apiKey, { keys, ...(location && { location }) }).credentials?.(new FakeExchange(request));
+  assert.deepEqual(texts({ queryParameter: { name: 'key' } }, { target: '/x?a=1&%6Bey=one%2Dkey&key=two' }), [
+    'one%2Dkey',
+    'two',
+    'one-key',
+    'two',
+  ]);
+  assert.deepEqual(texts(undefined, bearer('one')), ['Bearer one', 'one']);
+  assert.deepEqual(texts({ header: { name: 'x-partner' } }, { headers: [['x-partner', 'one']] }), [
+    'one',
+    'one',
+  ]);
+  assert.deepEqual(texts({ cookie: { name: 'k' } }, { headers: [['cookie', 'a=1; k=one']] }), ['one']);
+  assert.deepEqual(texts({ cookie: { name: 'k' } }, {}), []);
+});

@@ -23,6 +23,7 @@ export const apiKey: Policy<ApiKeySettings> = {
     }
 
     return {
+      credentials: (exchange) => credential.texts(exchange),
       onRequest(exchange) {
         const presented = credential.read(exchange);
         if (presented === undefined) {

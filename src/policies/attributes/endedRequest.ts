@@ -14,6 +14,8 @@ export interface EndedRequest {
   readonly endedAt: number;
   /** The head of the response; empty unless an expression reads it. */
   readonly responseLines: readonly HeaderLine[];
+  /** The texts of the request that its policies read as credentials. */
+  credentials?(): readonly string[];
   /** Times of the (last) request to the backend, in milliseconds; absent where nothing was sent. */
   readonly timing: EndedTiming | undefined;
   readonly backend: EndedBackend | undefined;

@@ -127,6 +127,29 @@ test('fields show no credentials, whatever the expression does with them', () =>
   assert.match(String(fields['hash']), /^[0-9a-f]{64}$/);
 });
 
+test('fields show no credential that a policy reads, no id of a session, and no short key', () => {
+  const headers: [string, string][] = [
+    ['x-api-key', 'abc'],
+    ['x-partner', 'opaque-1'],
+    ['mcp-session-id', 'opaque-2'],
+  ];
+  const fields = record(
+    {
+      add: {
+        uri: 'request.uri',
+        tail: 'request.pathAndQuery + "!"',
+        all: 'request.headers',
+        key: 'request.headers["x-api-key"]',
+        session: 'request.headers["mcp-session-id"]',
+      },
+    },
+    { headers, target: '/q?a=b&partner=opaque%2D3&sessionId=opaque-4' },
+    { ...ended, credentials: () => ['opaque-1', 'opaque%2D3', 'opaque-3'] },
+  );
+  assert.doesNotMatch(JSON.stringify(fields), /opaque|abc/);
+  assert.match(String(fields?.['uri']), /\/q\?a=b&partner=\[redacted\]&sessionId=\[redacted\]$/);
+});
+
 test('an expression that does not compile is refused', () => {
   assert.throws(() => compileRecord({ add: { a: 'jwt.rawToken' } }, 'accessLog'), /never see the token/);
   assert.throws(() => compileRecord({ filter: 'request.body == ""' }, 'accessLog'), /bodies pass through/);

@@ -1,7 +1,7 @@
 /** Fields that CEL expressions compute for a request that has ended: of its access log line, or of its span. */
 
 import { compile, durationMs, isProblem, type CelProblem, type Program } from '../../cel/index.ts';
-import { isSecretName, redacted, redactText } from '../../telemetry/index.ts';
+import { hideSecretForms, isSecretName, redacted } from '../../telemetry/index.ts';
 import type { Exchange } from '../policy.ts';
 import { endedAttributes } from './declared.ts';
 import { endedContextFor, jsonOf, type EndedRequest } from './endedRequest.ts';
@@ -18,6 +18,9 @@ export interface RecordSettings {
   /** Expressions by the name of their field. */
   readonly add?: Readonly<Record<string, string>>;
 }
+
+/** The attributes in which credentials of clients stand. */
+const secretPlaces = ['request.headers', 'response.headers', 'request.uri', 'request.pathAndQuery'];
 
 /** Settings of records, compiled. */
 export interface CompiledRecord {
@@ -55,9 +58,9 @@ export function compileRecord({ filter, add = {} }: RecordSettings, setting: str
   const condition = filter === undefined ? undefined : checked(compile(filter, endedAttributes));
   const programs = [...fields.map(({ program }) => program), ...(condition ? [condition] : [])];
   const contextOf = endedContextFor(programs);
-  const readsHeads = programs.some(
+  const readsSecrets = programs.some(
     (program) =>
-      ['request.headers', 'response.headers'].some((name) => program.uses(name)) ||
+      secretPlaces.some((name) => program.uses(name)) ||
       ['request', 'response'].some((name) => program.wholes.includes(name)),
   );
   return {
@@ -78,7 +81,7 @@ export function compileRecord({ filter, add = {} }: RecordSettings, setting: str
         return undefined;
       };
       if (condition !== undefined && run({ program: condition }, '.filter') !== true) return undefined;
-      const hide = readsHeads ? hiding(secretsOf(exchange, ended)) : redactText;
+      const hide = readsSecrets ? hiding(secretsOf(exchange, ended)) : hideSecretForms;
       const values: Record<string, FieldValue> = {};
       for (const field of fields) {
         const value = run(field, `.add.${field.name}`);
@@ -107,7 +110,7 @@ function shown(value: unknown, hide: (text: string) => string): FieldValue | und
   if (typeof data === 'string') return clip(hide(data));
   const text = JSON.stringify(data, (name, member: unknown) => {
     if (typeof member !== 'string') return member;
-    return isSecretName(name) ? redacted : hide(member);
+    return hidesHeader(name) ? redacted : hide(member);
   });
   return text.length > most.characters ? clip(text) : (JSON.parse(text) as object);
 }
@@ -131,15 +134,41 @@ function spread(
     spread(into, `${name}.${member}`, inner, depth - 1);
 }
 
-/** Values of headers that are secrets. An expression may use them, for a hash, but no field may show them. */
-function secretsOf({ request }: Exchange, { responseLines }: EndedRequest): string[] {
-  const parts = [...request.headerLines(), ...responseLines].flatMap(([name, value]) =>
-    isSecretName(name) ? [value, ...value.split(/[\s;,=]+/)] : [],
-  );
-  return [...new Set(parts)].filter((part) => part.length >= 8).toSorted((a, b) => b.length - a.length);
+/** Texts that no field may show. An expression may use them, for a hash. */
+interface Secrets {
+  /** Hidden where they are the value of a field, however short they are. */
+  readonly whole: ReadonlySet<string>;
+  /** Hidden wherever they stand; the longest comes first, because one can be a part of another. */
+  readonly anywhere: readonly string[];
 }
 
+/** Shorter secrets stay within longer texts: they would tear ordinary words apart. */
+const shortest = { whole: 4, part: 8 };
+
+/** The ids of MCP sessions are secrets, too. */
+const hidesHeader = (name: string): boolean => isSecretName(name) || name === 'mcp-session-id';
+
+function secretsOf({ request }: Exchange, { responseLines, credentials }: EndedRequest): Secrets {
+  const headers = [...request.headerLines(), ...responseLines].flatMap(([name, value]) =>
+    hidesHeader(name) ? [value] : [],
+  );
+  const whole = new Set([...headers, ...(credentials?.() ?? []), ...sessionsIn(request.query)]);
+  const parts = headers.flatMap((value) => value.split(/[\s;,=]+/));
+  const anywhere = new Set([
+    ...[...whole].filter((text) => text.length >= shortest.whole),
+    ...parts.filter((text) => text.length >= shortest.part),
+  ]);
+  whole.delete('');
+  return { whole, anywhere: [...anywhere].toSorted((a, b) => b.length - a.length) };
+}
+
+/** Clients of HTTP+SSE name their session in the query. */
+const sessionsIn = (query: string): readonly string[] =>
+  query.includes('sessionId=') ? new URLSearchParams(query).getAll('sessionId') : [];
+
 const hiding =
-  (secrets: readonly string[]) =>
+  ({ whole, anywhere }: Secrets) =>
   (text: string): string =>
-    redactText(secrets.reduce((left, secret) => left.replaceAll(secret, redacted), text));
+    whole.has(text)
+      ? redacted
+      : hideSecretForms(anywhere.reduce((left, secret) => left.replaceAll(secret, redacted), text));

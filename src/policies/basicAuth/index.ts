@@ -51,6 +51,7 @@ export const basicAuth: Policy<BasicAuthSettings> = {
     }
 
     return {
+      credentials: (exchange) => credential.texts(exchange),
       onRequest(exchange) {
         const known = users.value;
         const presented = credential.read(exchange);

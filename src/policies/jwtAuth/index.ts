@@ -24,6 +24,7 @@ export const jwtAuth: Policy<JwtAuthSettings> = {
       tools,
     );
     return {
+      credentials: (exchange) => authenticator.credentials(exchange),
       onRequest(x) {
         const pending = authenticator.authenticate(x);
         return pending instanceof Promise ? pending.then(() => undefined) : undefined;

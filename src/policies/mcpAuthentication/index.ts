@@ -78,6 +78,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
 
     return {
       ...ruledBy(rules),
+      credentials: (exchange) => authenticator.credentials(exchange),
       onWellKnown(exchange, name, resourcePath) {
         const place = placeOf(exchange, settings, resourcePath);
         if (name === 'oauth-protected-resource')

@@ -25,6 +25,8 @@ export interface AuthenticationSettings {
 export interface Authenticator {
   /** Sets `exchange.identity`, or throws the refusal. Waits only where a key has to be fetched for this token. */
   authenticate(exchange: Exchange): void | Promise<void>;
+  /** As of `Steps`. */
+  credentials(exchange: Exchange): readonly string[];
   /** Names a file of keys that was never usable. */
   problem(): string | undefined;
   close(): void;
@@ -118,6 +120,7 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
       if (verdict instanceof Promise) return verdict.then((late) => settle(exchange, token, late));
       return settle(exchange, token, verdict);
     },
+    credentials: (exchange) => credential.texts(exchange),
     problem() {
       return settings.providers.map((_, at) => fileProblem(at)).find((problem) => problem !== undefined);
     },

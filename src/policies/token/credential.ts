@@ -8,6 +8,8 @@ import { textReader } from './textExpression.ts';
 export interface CredentialReader {
   /** The token as it stands there; empty where its place is there and holds none; undefined where there is none. */
   read(exchange: Exchange): string | undefined;
+  /** The texts that stand for the token in the request, for logs that hide them. */
+  texts(exchange: Exchange): readonly string[];
   /** A token is for us (RFC 9700, MCP: no token pass-through): the backend does not get it. */
   strip(exchange: Exchange): void;
 }
@@ -17,7 +19,7 @@ export function credentialReader(location: Location): CredentialReader {
   return location.kind === 'cookie' ? cookieReader(location.name) : queryReader(location.name);
 }
 
-export interface TokenReader extends Pick<CredentialReader, 'read'> {
+export interface TokenReader extends Pick<CredentialReader, 'read' | 'texts'> {
   /**
    * @param token the text that `read` returned
    * @throws GatewayError token_misplaced where the token also stands in a field that the gateway must not drop
@@ -39,11 +41,13 @@ export function tokenReader(
 ): TokenReader {
   if (location.kind !== 'expression') return credentialReader(location);
   const read = textReader(location.expression, `${what}.location`);
+  const tokenOf = (exchange: Exchange): string | undefined => {
+    const token = read(exchange)?.trim();
+    return token === '' ? undefined : token;
+  };
   return {
-    read(exchange) {
-      const token = read(exchange)?.trim();
-      return token === '' ? undefined : token;
-    },
+    read: tokenOf,
+    texts: (exchange) => present(tokenOf(exchange)),
     strip(exchange, token) {
       if (isCompactToken(token) || (form === 'any' && token.length >= leastTelling))
         stripHolders(exchange, token);
@@ -99,6 +103,8 @@ function stripUsualPlace(exchange: Exchange, text: string): void {
   if (value !== undefined && isWhole(value, text)) exchange.requestHeaders.remove(bearer.name);
 }
 
+const present = (text: string | undefined): readonly string[] => (text ? [text] : []);
+
 /** A text as `URLSearchParams` writes it. */
 const encoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1);
 
@@ -127,6 +133,11 @@ function headerReader(name: string, prefix: string): CredentialReader {
       if (word && rest !== '' && rest[0] !== ' ') return undefined;
       return rest.trim();
     },
+    // A caller that leaves out the scheme has sent its token all the same.
+    texts(exchange) {
+      const value = exchange.request.header(name)?.trim();
+      return [...present(value), ...present(value?.slice(value.lastIndexOf(' ') + 1))];
+    },
     strip(exchange) {
       exchange.requestHeaders.remove(name);
     },
@@ -140,6 +151,7 @@ function cookieReader(name: string): CredentialReader {
       // Two of them: one may have been planted by another site of the domain, so neither counts.
       return others.length > 0 ? '' : first;
     },
+    texts: (exchange) => cookieValues(exchange.request.header('cookie'), name).flatMap(present),
     strip(exchange) {
       editCookies(exchange.request, exchange.requestHeaders, (known) => known === name);
     },
@@ -154,6 +166,11 @@ function queryReader(name: string): CredentialReader {
       if (query === '') return undefined;
       const [first, ...others] = new URLSearchParams(query).getAll(name);
       return others.length > 0 ? '' : first;
+    },
+    texts({ request: { query } }) {
+      const raw = query.split('&').filter(isOurs);
+      const written = raw.map((pair) => pair.slice(pair.indexOf('=') + 1));
+      return [...written, ...new URLSearchParams(raw.join('&')).getAll(name)].flatMap(present);
     },
     strip(exchange) {
       keepParameters(exchange, (pair) => !isOurs(pair));

@@ -27,6 +27,7 @@ function endedRequest(exchange: LiveExchange): EndedRequest {
     status,
     endedAt: Date.now(),
     responseLines,
+    credentials: () => exchange.route?.credentials.flatMap((textsOf) => textsOf(exchange)) ?? [],
     timing:
       upstreamTick === 0
         ? undefined

@@ -155,6 +155,7 @@ export interface CompiledRoute {
   readonly listener: string;
   /** As the model has it; absent where it takes what no route matches. */
   readonly of: Route | undefined;
+  readonly credentials: readonly Step<'credentials'>[];
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
   /** Routes with the same text have the same documents without a resource path. */
   readonly wellKnownKey: string;

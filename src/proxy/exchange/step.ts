@@ -3,6 +3,7 @@ import type { Steps } from '../../policies/index.ts';
 /** The kinds of steps that stand in a list of their route. */
 export type StepName =
   | 'onRequest'
+  | 'credentials'
   | 'onResponse'
   | 'onWellKnown'
   | 'refuseMcpItem'

@@ -244,7 +244,7 @@ test('a code stays good where the provider was not asked, and is lost where it w
   assert.equal(errorIn(await stage.redeem(client, lost)), 'invalid_grant');
 });
 
-test('one client has a limit of calls in progress at the provider, which others do not feel', async (t) => {
+test('a client has a limit of calls in progress at the provider, which others do not feel', async (t) => {
   const answers: (() => void)[] = [];
   const arrived = Promise.withResolvers<void>();
   const provider = await startLoopback((request, response) => {
