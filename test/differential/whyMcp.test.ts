@@ -17,7 +17,7 @@ import { createMetrics, type AccessRecord, type Logger } from '../../src/telemet
 import { explainOffline } from '../../src/workers/index.ts';
 
 const configurations = 60;
-const requestsEach = 5;
+const requestsEach = 7;
 
 const key = makeKey('Ed25519', 'k1');
 const issuer = 'https://issuer.test';
@@ -184,9 +184,57 @@ const call = fc.record({
   key: oneOf('the-key-of-blue', 'another-key-here', undefined),
   env: some(oneOf('one', 'two')),
   origin: some(oneOf('https://app.test', 'https://evil.test')),
+  method: fc.oneof(
+    { weight: 12, arbitrary: fc.constant('POST') },
+    { weight: 1, arbitrary: oneOf('GET', 'DELETE', 'PUT', 'PATCH') },
+  ),
+  accept: fc.oneof(
+    { weight: 12, arbitrary: fc.constant('application/json, text/event-stream') },
+    { weight: 1, arbitrary: oneOf('text/html', 'application/json') },
+  ),
+  version: fc.oneof(
+    { weight: 6, arbitrary: fc.constant(undefined) },
+    { weight: 3, arbitrary: oneOf('2025-11-25', '1999-01-01', '2026-07-28', ' 2026-07-28 ') },
+  ),
+  meta: fc.oneof(
+    { weight: 6, arbitrary: fc.constant(undefined) },
+    {
+      weight: 2,
+      arbitrary: oneOf(
+        '{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}',
+        '{"io.modelcontextprotocol/protocolVersion":"2027-01-01","io.modelcontextprotocol/clientCapabilities":{}}',
+      ),
+    },
+  ),
+  framing: fc.oneof(
+    { weight: 6, arbitrary: fc.constant('length' as const) },
+    { weight: 4, arbitrary: oneOf('chunked', 'chunks', 'badChunk', 'behind') },
+  ),
+  batch: fc.oneof({ weight: 12, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
 });
 
 type Valued<Arbitrary> = Arbitrary extends fc.Arbitrary<infer Value> ? Value : never;
+
+const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+
+/** The framing header of a body, and the bytes behind the head. */
+function framed(body: string, framing: Valued<typeof call>['framing']): readonly [string, string] {
+  const half = Math.floor(body.length / 2);
+  const chunked = 'transfer-encoding: chunked';
+  const length = `content-length: ${Buffer.byteLength(body)}`;
+  switch (framing) {
+    case 'length':
+      return [length, body];
+    case 'behind':
+      return [length, `${body}\r\n\r\n{}`];
+    case 'chunked':
+      return [chunked, `${chunk(body)}0\r\n\r\n`];
+    case 'chunks':
+      return [chunked, `${chunk(body.slice(0, half))}${chunk(body.slice(half))}0\r\n\r\n`];
+    case 'badChunk':
+      return [chunked, `${chunk(body)}-1\r\n\r\n`];
+  }
+}
 
 function textOf({
   message: [method = '', params = ''],
@@ -194,19 +242,24 @@ function textOf({
   key: given,
   env,
   origin,
+  meta,
+  ...one
 }: Valued<typeof call>): string {
-  const body = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`;
+  const comma = params === '{}' ? '' : ',';
+  const all = meta === undefined ? params : `${params.slice(0, -1)}${comma}"_meta":${meta}}`;
+  const single = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${all}}`;
+  const [framing, body] = framed(one.batch ? `[${single}]` : single, one.framing);
   const lines = [
     ['host', 'a.test'],
     ['content-type', 'application/json'],
-    ['accept', 'application/json, text/event-stream'],
+    ['accept', one.accept],
+    ['mcp-protocol-version', one.version],
     ['authorization', token === undefined ? undefined : `Bearer ${tokens[token] ?? ''}`],
     ['x-key', given],
     ['x-env', env],
     ['origin', origin],
-    ['content-length', String(Buffer.byteLength(body))],
   ].flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
-  return ['POST /mcp HTTP/1.1', ...lines, '', body].join('\r\n');
+  return [`${one.method} /mcp HTTP/1.1`, ...lines, framing, '', body].join('\r\n');
 }
 
 const servers: RemoteServer[] = [];
@@ -274,7 +327,8 @@ const served = ({ status, error, decidedBy, extra }: AccessRecord) => ({
 
 /** The same of a decision. The servers answer 200, and so does the gateway where a refusal has no status of its own. */
 const explained = ({ outcome }: Decision) => ({
-  kind: outcome.kind,
+  // A request of a chosen backend that the gateway refuses has failed.
+  kind: outcome.kind === 'failed' ? 'refused' : outcome.kind,
   status: outcome.status ?? 200,
   error: outcome.error,
   policy: outcome.policy,
@@ -303,12 +357,14 @@ test('the explanation of an MCP call agrees with the data plane on outcome, stat
           }
           const [record] = records;
           assert.ok(record !== undefined);
-          assert.deepEqual(explained(await plane.explain({ request: text })), served(record), text);
-          assert.deepEqual(
-            explained(await explainOffline(model, { request: text }, log)),
-            served(record),
-            text,
-          );
+          // A policy that reads a broken body and then refuses the request leaves both errors; the log has the first.
+          const isBroken = one.framing === 'badChunk' && record.decidedBy !== undefined;
+          const told = (decision: Decision) => ({
+            ...explained(decision),
+            ...(isBroken && { error: record.error }),
+          });
+          assert.deepEqual(told(await plane.explain({ request: text })), served(record), text);
+          assert.deepEqual(told(await explainOffline(model, { request: text }, log)), served(record), text);
           const what = `${record.decidedBy?.policy ?? record.error ?? served(record).kind} ${record.status}`;
           seen.set(what, (seen.get(what) ?? 0) + 1);
         }
@@ -319,6 +375,12 @@ test('the explanation of an MCP call agrees with the data plane on outcome, stat
   for (const what of [
     'forwarded 200',
     'refused 200',
+    'bad_chunk 400',
+    'mcp_header_mismatch 400',
+    'mcp_meta_invalid 400',
+    'mcp_method_not_allowed 405',
+    'mcp_not_acceptable 406',
+    'mcp_version_unsupported 400',
     'apiKey 401',
     'authorization 403',
     'mcpAuthentication 200',

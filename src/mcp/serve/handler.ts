@@ -1,13 +1,11 @@
 import { GatewayError } from '../../errors.ts';
 import type { HttpReply, HttpRequest } from '../../http/index.ts';
-import type { Limits } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
 import { namingOf } from '../items/naming.ts';
-import { isJson, readAccept, type Accepted } from '../messages/accept.ts';
+import type { Accepted } from '../messages/accept.ts';
 import { sendError } from '../messages/rpcError.ts';
-import { modernVersion } from '../messages/eras.ts';
-import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
 import { Session } from '../session/session.ts';
+import { checkOriginAndMethod, checkPost, checkStream, checkVersion, asMessageError } from './acceptance.ts';
 import type { ClientRequest, HandlerOptions } from './clientRequest.ts';
 import { deliver } from './deliver.ts';
 import { initialize, readInitialize } from './initialize.ts';
@@ -15,8 +13,7 @@ import { isModern, serveModern } from './modernPost.ts';
 import { serveStateless } from './stateless.ts';
 import { listen } from './listen.ts';
 import { recordedFirst, recordedPost } from './recorded.ts';
-import { originAllowed } from './origin.ts';
-import { readPost, type Post } from './readPost.ts';
+import { beginsSession, readPost, type Post } from './readPost.ts';
 import { openSse, takeSse } from './sseSessions.ts';
 import { opensSse, sseSessionOf } from './sseRequests.ts';
 
@@ -56,19 +53,10 @@ export class StreamableHttp implements McpHandler {
 
   serve(request: HttpRequest, reply: HttpReply, caller: Caller): void {
     try {
-      if (!originAllowed(request, this.options.settings.dnsRebindingProtection))
-        throw new GatewayError('origin_refused', { detail: `origin ${request.header('origin') ?? '-'}` });
-      const { stateless = false } = this.options.settings;
-      const modern = request.header('mcp-protocol-version')?.trim() === modernVersion;
-      const method =
-        (stateless || modern) && request.method !== 'POST' ? undefined : this.methods.get(request.method);
-      if (method === undefined)
-        throw new GatewayError('mcp_method_not_allowed', {
-          headers: [['allow', stateless || modern ? 'POST' : 'GET, POST, DELETE']],
-        });
+      checkOriginAndMethod(request, this.options.settings);
       if (opensSse(request))
         recordedFirst({ request, reply, caller }, 'stream/open', (client) => openSse(this.options, client));
-      else method({ request, reply, caller });
+      else this.methods.get(request.method)?.({ request, reply, caller });
     } catch (error) {
       sendError(reply, error);
     }
@@ -76,10 +64,7 @@ export class StreamableHttp implements McpHandler {
 
   private post(client: ClientRequest): void {
     const { request, reply } = client;
-    const accepted = readAccept(request.header('accept'));
-    if (!accepted.json && !accepted.events && sseSessionOf(request) === undefined)
-      throw new GatewayError('mcp_not_acceptable');
-    if (!isJson(request.header('content-type'))) throw new GatewayError('mcp_unsupported_media');
+    const accepted = checkPost(request);
     const limits = this.options.limits();
     request.readBody(limits.maxMcpRequestBytes).then(
       (body) => {
@@ -123,21 +108,20 @@ export class StreamableHttp implements McpHandler {
       const sseSession = sseSessionOf(client.request);
       if (sseSession !== undefined) {
         const take = (session: Session): void => takeSse(this.options, client, post, session);
-        if (versionAccepted(client, idText)) this.withSession(client, take, idText, sseSession);
+        checkVersion(client.request);
+        this.withSession(client, take, idText, sseSession);
         return;
       }
       if (isModern(client, post)) {
         serveModern(this.options, client, accepted, post);
         return;
       }
-      // The body of initialize names the client's protocol version; its headers may be those of a former session.
-      const begins = post.first?.method === 'initialize' && post.first.kind === 'request';
-      if (this.options.settings.stateless === true) {
-        if (begins) serveStateless(this.options, client, accepted, post, readInitialize(post));
-        else if (versionAccepted(client, idText))
-          serveStateless(this.options, client, accepted, post, undefined);
-      } else if (begins) initialize(this.options, client, accepted, post);
-      else if (versionAccepted(client, idText))
+      const begins = beginsSession(post);
+      if (!begins) checkVersion(client.request);
+      if (this.options.settings.stateless === true)
+        serveStateless(this.options, client, accepted, post, begins ? readInitialize(post) : undefined);
+      else if (begins) initialize(this.options, client, accepted, post);
+      else
         this.withSession(client, (session) => deliver(this.options, client, accepted, post, session), idText);
     } catch (error) {
       sendError(client.reply, error, idText);
@@ -149,9 +133,8 @@ export class StreamableHttp implements McpHandler {
   }
 
   private openStream(client: ClientRequest): void {
-    if (!readAccept(client.request.header('accept')).events)
-      throw new GatewayError('mcp_not_acceptable', { message: 'client must accept text/event-stream' });
-    if (versionAccepted(client)) this.withSession(client, (session) => listen(this.options, client, session));
+    checkStream(client.request);
+    this.withSession(client, (session) => listen(this.options, client, session));
   }
 
   private delete(given: ClientRequest): void {
@@ -159,7 +142,7 @@ export class StreamableHttp implements McpHandler {
   }
 
   private endSession(client: ClientRequest): void {
-    if (!versionAccepted(client)) return;
+    checkVersion(client.request);
     this.withSession(client, (session) => {
       void this.options.sessions
         .endSession(session, deleteGraceMs)
@@ -207,29 +190,4 @@ export class StreamableHttp implements McpHandler {
       })
       .catch((error: unknown) => sendError(reply, error, idText));
   }
-}
-
-/** Refuses a protocol version that the gateway does not speak. An absent one stands for 2025-03-26. */
-function versionAccepted({ request, reply }: ClientRequest, idText?: string): boolean {
-  const requested = request.header('mcp-protocol-version');
-  if (requested === undefined || isSupportedVersion(requested)) return true;
-  const data = { supported: supportedVersions, requested: requested.slice(0, 64) };
-  sendError(reply, new GatewayError('mcp_version_unsupported'), idText, data);
-  return false;
-}
-
-/** A body over the limit is an error of the message, with its size (where the client said it) and the limit. */
-function asMessageError(error: unknown, request: HttpRequest, limits: Limits): unknown {
-  if (!(error instanceof GatewayError) || error.code !== 'body_too_large') return error;
-  const { maxBodyBytes, maxMcpRequestBytes } = limits;
-  const ofBodies = maxBodyBytes !== 0 && maxBodyBytes < maxMcpRequestBytes;
-  const most = ofBodies ? maxBodyBytes : maxMcpRequestBytes;
-  const announced = request.header('content-length');
-  const size = announced ?? `more than ${String(most)}`;
-  return new GatewayError('mcp_request_too_large', {
-    message: `message too large: ${size} bytes, of which the gateway takes ${String(most)}`,
-    detail: ofBodies
-      ? 'limits.maxBodyBytes'
-      : 'limits.maxMcpMessageBytes, or frontendPolicies.http.maxBufferSize where that is set',
-  });
 }

@@ -8,14 +8,15 @@ import { refusalError } from '../items/itemRefusal.ts';
 import { completedBy, itemOf, listShape, type NamedItem } from '../items/items.ts';
 import { namingOf, type Naming, type OwnItem } from '../items/naming.ts';
 import type { Envelope } from '../json/envelope.ts';
-import { isJson, readAccept } from '../messages/accept.ts';
 import { clientRequests } from '../messages/mcpMethods.ts';
 import { rpcCodeOf } from '../messages/rpcError.ts';
+import { checkOriginAndMethod, checkPost, checkStream, checkVersion, asMessageError } from './acceptance.ts';
 import { isCounted } from './countFirst.ts';
 import { itemCallOf } from './itemCall.ts';
-import { originAllowed } from './origin.ts';
-import { readPost } from './readPost.ts';
+import { isModern, modernMessage, modernMeta } from './modernPost.ts';
+import { beginsSession, readPost, type Post } from './readPost.ts';
 import { faults, invalid } from './refusal.ts';
+import { opensSse, sseSessionOf } from './sseRequests.ts';
 import { progressToken } from './targetRequest.ts';
 
 /**
@@ -31,14 +32,16 @@ export async function judgeMessages<Explanation>(
   limits: Limits,
   explain: (item: McpItem, call: ItemCall) => Explanation,
 ): Promise<readonly (readonly [McpVerdict, Explanation | undefined])[]> {
-  if (!originAllowed(request, settings.dnsRebindingProtection))
-    throw new GatewayError('origin_refused', { detail: `origin ${request.header('origin') ?? '-'}` });
-  if (request.method !== 'POST') return [];
-  const accepted = readAccept(request.header('accept'));
-  if (!accepted.json && !accepted.events) throw new GatewayError('mcp_not_acceptable');
-  if (!isJson(request.header('content-type'))) throw new GatewayError('mcp_unsupported_media');
-  const body = await request.readBody(limits.maxMcpRequestBytes);
+  checkOriginAndMethod(request, settings);
+  if (request.method !== 'POST') {
+    if (request.method === 'DELETE') checkVersion(request);
+    else if (!opensSse(request)) checkStream(request);
+    return [];
+  }
+  checkPost(request);
+  const body = await bodyOf(request, limits);
   const post = await readPost(body, { maxDepth: limits.maxJsonDepth, maxNodes: limits.maxJsonNodes });
+  checkRevision(request, post);
   const naming = namingOf(settings);
   const rules = ItemRules.of(caller, naming.view);
   const basis: Basis = { naming, rules, isBatch: post.batch };
@@ -53,6 +56,24 @@ export async function judgeMessages<Explanation>(
     verdicts.push([verdict, known ? explain({ kind, target, name }, call) : undefined]);
   }
   return verdicts;
+}
+
+/** @throws GatewayError */
+async function bodyOf(request: HttpRequest, limits: Limits): Promise<Buffer> {
+  try {
+    return await request.readBody(limits.maxMcpRequestBytes);
+  } catch (error) {
+    throw asMessageError(error, request, limits);
+  }
+}
+
+/** The checks of the revision that a POST is of. @throws GatewayError */
+function checkRevision(request: HttpRequest, post: Post): void {
+  if (sseSessionOf(request) !== undefined) checkVersion(request);
+  else if (isModern({ request }, post)) {
+    const message = modernMessage(post);
+    if (message.kind === 'request') modernMeta(request, message);
+  } else if (!beginsSession(post)) checkVersion(request);
 }
 
 /** The parts of the configuration that judge every message of a request. */

@@ -1,6 +1,7 @@
 /** A POST of the modern era (MCP 2026-07-28, "Streamable HTTP"): each request stands alone. */
 
 import { GatewayError } from '../../errors.ts';
+import type { HttpRequest } from '../../http/index.ts';
 import type { ItemRefusal } from '../contract.ts';
 import { noteItemRefusal, refusalError } from '../items/itemRefusal.ts';
 import { ItemRules } from '../items/itemRules.ts';
@@ -21,6 +22,7 @@ import { invalidState, ModernAnswer, requestOf, type Round } from '../modern/mod
 import { hasTasks, inputResponses, tasksCapability } from '../modern/questions.ts';
 import { headerMismatch } from '../modern/requestHeaders.ts';
 import { claimsModern, readRequestMeta, type RequestMeta } from '../messages/requestMeta.ts';
+import { claimedVersion, unsupportedVersion } from './acceptance.ts';
 import { checkCalls, type ClientRequest, type HandlerOptions } from './clientRequest.ts';
 import { itemCallOf } from './itemCall.ts';
 import { ask, send, whenReady, type ModernRequest } from './modernRequest.ts';
@@ -29,9 +31,18 @@ import { listenForNews } from './newsRequest.ts';
 import type { Post } from './readPost.ts';
 
 /** Is the POST one of the modern era? The body says so; where it does not, the header does. */
-export function isModern({ request }: ClientRequest, { messages }: Post): boolean {
-  if (messages.some(claimsModern)) return true;
-  return request.header('mcp-protocol-version')?.trim() === modernVersion;
+export function isModern({ request }: Pick<ClientRequest, 'request'>, { messages }: Post): boolean {
+  return messages.some(claimsModern) || claimedVersion(request) === modernVersion;
+}
+
+/** The message of a POST of the modern era. @throws GatewayError for a batch, and for a response */
+export function modernMessage({ batch, first }: Post): Envelope {
+  const message = first!;
+  if (!batch && message.kind !== 'response') return message;
+  const what = batch ? 'batches' : 'responses of clients';
+  throw new GatewayError('mcp_invalid_request', {
+    message: `invalid request: revision ${modernVersion} has no ${what}`,
+  });
 }
 
 /**
@@ -45,21 +56,14 @@ export function serveModern(
   post: Post,
 ): void {
   const { request, reply, caller } = client;
-  const message = post.first!;
-  if (post.batch || message.kind === 'response') {
-    const what = post.batch ? 'batches' : 'responses of clients';
-    throw new GatewayError('mcp_invalid_request', {
-      message: `invalid request: revision ${modernVersion} has no ${what}`,
-    });
-  }
+  const message = modernMessage(post);
   request.annotate('mcp.method', message.method.slice(0, 128));
   // No notification of a client means anything here: closing a stream takes its request back.
   if (message.kind === 'notification') {
     reply.send({ status: 202 });
     return;
   }
-  const meta = checked(client, message, post.idText);
-  if (meta === undefined) return;
+  const meta = modernMeta(request, message);
   const { settings } = options;
   const itemRules = ItemRules.of(caller, namingOf(settings).view);
   const modern = { options, client, accepted, message, meta, itemRules };
@@ -75,21 +79,14 @@ export function serveModern(
   else answerOf(modern, held, release);
 }
 
-/** The meta of a request whose headers agree with it; undefined where the client has the refusal. */
-function checked(
-  { request, reply }: ClientRequest,
-  message: Envelope,
-  idText: string | undefined,
-): RequestMeta | undefined {
+/** The meta of a request. @throws GatewayError for meta that is missing, malformed, or not that of the headers */
+export function modernMeta(request: HttpRequest, message: Envelope): RequestMeta {
   const meta = readRequestMeta(message);
   if (typeof meta === 'string')
     throw new GatewayError('mcp_meta_invalid', { message: `invalid params: ${meta}` });
-  const claimed = request.header('mcp-protocol-version')?.trim();
-  if (meta.version !== modernVersion && (claimed === undefined || claimed === meta.version)) {
-    const data = { supported: [modernVersion], requested: meta.version.slice(0, 64) };
-    sendError(reply, new GatewayError('mcp_version_unsupported'), idText, data);
-    return undefined;
-  }
+  const claimed = claimedVersion(request);
+  if (meta.version !== modernVersion && (claimed === undefined || claimed === meta.version))
+    throw unsupportedVersion([modernVersion], meta.version);
   const mismatch = headerMismatch(request, message, meta, claimed);
   if (mismatch !== undefined) throw headerMismatchError(mismatch);
   return meta;

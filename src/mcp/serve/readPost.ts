@@ -20,6 +20,10 @@ export interface Post {
   readonly idText: string | undefined;
 }
 
+/** The body of `initialize` names the version of the client; its headers may be those of a former session. */
+export const beginsSession = ({ first }: Post): boolean =>
+  first?.method === 'initialize' && first.kind === 'request';
+
 const maxBatch = 256;
 
 const faults: Readonly<Record<Fault, string>> = {

@@ -140,7 +140,8 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
   });
   if (head.chunked) exchange.body.startChunked();
   else exchange.body.startLength(Math.max(0, head.contentLength));
-  exchange.payload = Buffer.from(message.body);
+  const { maxBodyBytes } = limits;
+  exchange.receive(Buffer.from(message.body), maxBodyBytes);
   exchange.judge = async () => {
     mcp = await judged(exchange, limits);
   };
@@ -164,8 +165,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
       if (this.step !== undefined) notes.set(this.step, { what, skipped: false });
     },
   };
-  const { maxBodyBytes } = limits;
-  if (maxBodyBytes !== 0 && exchange.payload.length > maxBodyBytes)
+  if (maxBodyBytes !== 0 && head.contentLength > maxBodyBytes)
     exchange.fail(new GatewayError('body_too_large'));
   else handle(exchange, bind.key);
   await ended.promise;
@@ -178,9 +178,10 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
 function messageOf(text: string): { readonly head: string; readonly body: string } {
   const end = /\r?\n\r?\n/.exec(text);
   const head = (end === null ? text : text.slice(0, end.index)).trim().split(/\r?\n/);
-  // A file ends with a line break, a body on the wire does not.
-  const body = end === null ? '' : text.slice(end.index + end[0].length).replace(/\r?\n$/, '');
+  const written = end === null ? '' : text.slice(end.index + end[0].length);
   const framed = head.some((line) => /^(?:content-length|transfer-encoding)\s*:/i.test(line));
+  // A file ends with a line break, a body on the wire does not.
+  const body = framed ? written : written.replace(/\r?\n$/, '');
   if (body !== '' && !framed) head.push(`content-length: ${Buffer.byteLength(body)}`);
   return { head: `${head.join('\r\n')}\r\n\r\n`, body };
 }
@@ -228,7 +229,10 @@ async function judged(
 ): Promise<readonly ExplainedMessage[] | undefined> {
   const { route, backend: key } = exchange;
   const backend = route?.of?.backends.find((one) => one.key === key);
-  if (backend?.kind !== 'mcp') return undefined;
+  if (backend?.kind !== 'mcp') {
+    exchange.checkBody();
+    return undefined;
+  }
   const origins = (route?.refuseMcpItem ?? []).flatMap((step) => originOf(step) ?? []);
   const verdicts = await judgeMessages(
     backend,

@@ -1,4 +1,4 @@
-import { NotEvaluated } from '../../errors.ts';
+import { GatewayError, NotEvaluated } from '../../errors.ts';
 import type { Reply, ReplyStream } from '../../http/index.ts';
 import { LiveExchange } from '../exchange/liveExchange.ts';
 import { sendError } from '../exchange/sendError.ts';
@@ -8,7 +8,7 @@ class BackendReached extends Error {}
 
 /** A request that takes the way of every other, up to the moment in which it would be answered or reachedBackend. */
 export class TrialExchange extends LiveExchange {
-  payload: Buffer = Buffer.alloc(0);
+  private payload: Buffer | GatewayError = Buffer.alloc(0);
   /** Judges the messages of a request for an MCP backend. */
   judge: (() => Promise<void>) | undefined;
   /** The backend would get the request. */
@@ -16,8 +16,37 @@ export class TrialExchange extends LiveExchange {
   /** The reason why the end is not known. */
   notEvaluated: string | undefined;
 
-  override readBody(): Promise<Buffer> {
-    return Promise.resolve(this.payload);
+  /**
+   * Reads the body from the bytes behind the head, as a connection does. Further bytes belong to another request.
+   * @param most bytes of a body; 0: any number
+   */
+  receive(bytes: Buffer, most: number): void {
+    const { body, head } = this;
+    const parts: Buffer[] = [];
+    const end = head.chunked
+      ? body.take(bytes, 0, bytes.length, (chunk, from, to) =>
+          parts.push(Buffer.from(chunk.subarray(from, to))),
+        )
+      : body.take(bytes, 0, bytes.length);
+    if (end < 0) this.payload = new GatewayError('bad_chunk');
+    else if (most !== 0 && body.payload > most) this.payload = new GatewayError('body_too_large');
+    else if (!body.done)
+      this.payload = new GatewayError('request_timeout', { detail: 'the body is not complete' });
+    else this.payload = head.chunked ? Buffer.concat(parts) : bytes.subarray(0, end);
+  }
+
+  /** @throws GatewayError for a body that no backend would get whole, because it is malformed or too large */
+  checkBody(): void {
+    const { payload } = this;
+    if (payload instanceof GatewayError && payload.code !== 'request_timeout') throw payload;
+  }
+
+  override readBody(limitBytes: number): Promise<Buffer> {
+    const { payload } = this;
+    if (payload instanceof GatewayError) return Promise.reject(payload);
+    return payload.length > limitBytes
+      ? Promise.reject(new GatewayError('body_too_large'))
+      : Promise.resolve(payload);
   }
 
   override send(reply: Reply): void {
