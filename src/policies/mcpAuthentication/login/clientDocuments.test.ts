@@ -69,6 +69,13 @@ function rsa(bits: number, e = 'AQAB'): object {
   return { kty: 'RSA', n: n.toString('base64url'), e };
 }
 
+test('a client whose document has no name that anybody sees is shown by its host', async () => {
+  for (const more of [{}, { client_name: ' ' }, { client_name: '\u200b' }]) {
+    server.answer = jsonAnswer(described(more));
+    assert.equal((await documents().get(id, here)).name, `localhost:${server.port}`);
+  }
+});
+
 test('only the usual form of an https address of a named host is the id of a client with a document', () => {
   const some = documents(['app.test', '*.apps.test']);
   for (const admitted of [
