@@ -61,7 +61,10 @@ export function serve({
     return { answer: await answer(asked), page, caller };
   };
   return async (request, response) => {
-    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const { url = '' } = request;
+    const [path = ''] = url.split('?', 1);
+    // A query may hold further question marks (RFC 3986 §3.4), such as those of an expression.
+    const query = url.slice(path.length + 1);
     let end: { readonly answer: Answer; readonly page?: Page | undefined; caller?: AdminCaller | undefined };
     try {
       end = await respond(request, path, query);

@@ -136,6 +136,13 @@ test('the log level is set by POST, and a wrong one is refused', async (t) => {
   assert.equal(now.level, 'debug');
 });
 
+test('a query is read to its end, with further question marks', async (t) => {
+  const { admin, now } = await start(t);
+  assert.equal((await change(admin, '/logging?level=debug?')).status, 400);
+  assert.equal((await change(admin, '/logging?x=a?b&level=warn')).status, 200);
+  assert.equal(now.level, 'warn');
+});
+
 test('quitquitquit drains on POST only', async (t) => {
   const { admin, now } = await start(t);
   const get = await fetch(`${admin}/quitquitquit`);
