@@ -156,3 +156,14 @@ test('no part of a secret stands where a long value is cut', () => {
   assert.doesNotMatch(destination.text, /S3cr3t/);
   log.close();
 });
+
+test('a JSON line has no control characters and no line separators of a peer', () => {
+  const { destination, log } = capture('json');
+  const nasty = 'a\u009b31m\u007f\u2028b';
+  log.info(nasty, { nasty });
+  const [line = ''] = destination.lines;
+  assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u2028]/);
+  const { message, nasty: field } = JSON.parse(line);
+  assert.deepEqual([message, field], [nasty, nasty]);
+  log.close();
+});

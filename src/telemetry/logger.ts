@@ -1,7 +1,7 @@
 import type { Fields, LogFormat, Logger, LogLevel, RootLogger } from './contract.ts';
 import { safeFields, safeText } from './redact.ts';
 import { Sink, type Destination } from './sink.ts';
-import { textMessage, textValue } from './textLine.ts';
+import { escapeControls, textMessage, textValue } from './textLine.ts';
 import { timestamp } from './timestamp.ts';
 
 export interface LoggerOptions {
@@ -44,7 +44,7 @@ const jsonLine: MakeLine = (level, message, fields) => {
   );
   for (const [name, value] of Object.entries(renamed))
     line += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
-  return `${line},"message":${JSON.stringify(message)}}\n`;
+  return `${escapeControls(`${line},"message":${JSON.stringify(message)}}`)}\n`;
 };
 
 const makers: Readonly<Record<LogFormat, MakeLine>> = { text: textLine, json: jsonLine };
