@@ -119,6 +119,8 @@ export class Collector implements AsyncDisposable {
   /** Headers or metadata of the exports. */
   readonly heads: IncomingHttpHeaders[] = [];
   readonly paths: string[] = [];
+  /** The collector answers each batch with this partial success. */
+  partial: { readonly rejected: number; readonly message: string } | undefined;
   readonly url: string;
   /** Every batch as it was decoded: ids and bytes as Base64. */
   private readonly batches: string[] = [];
@@ -136,8 +138,9 @@ export class Collector implements AsyncDisposable {
       request.on('end', () => {
         collector.paths.push(request.url ?? '');
         const isLogs = request.url?.endsWith('/logs') === true;
-        collector.take(isLogs ? 'logs' : 'spans', Buffer.concat(chunks), request.headers);
-        response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end();
+        const kind = isLogs ? 'logs' : 'spans';
+        collector.take(kind, Buffer.concat(chunks), request.headers);
+        response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(collector.answer);
       });
     });
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
@@ -171,7 +174,7 @@ export class Collector implements AsyncDisposable {
         ) => {
           collector.paths.push(path);
           collector.take(kind, call.request, call.metadata.getMap() as IncomingHttpHeaders);
-          done(null, Buffer.alloc(0));
+          done(null, collector.answer);
         },
       });
     }
@@ -185,6 +188,14 @@ export class Collector implements AsyncDisposable {
       return Promise.resolve();
     });
     return collector;
+  }
+
+  /** The message `partial_success` has the same numbers of fields for spans and for log records. */
+  private get answer(): Buffer {
+    if (this.partial === undefined) return Buffer.alloc(0);
+    const { rejected, message } = this.partial;
+    const partial = [0x08, rejected, 0x12, message.length, ...Buffer.from(message)];
+    return Buffer.from([0x0a, partial.length, ...partial]);
   }
 
   /** Spans of a kind, oldest first. */

@@ -1,5 +1,5 @@
 import { ThrottledLog, type Counter, type Logger, type Metrics } from '../telemetry/index.ts';
-import type { Exporter } from './exporter.ts';
+import type { Exporter, PartialSuccess } from './exporter.ts';
 
 /** Items that wait, items of one export, and milliseconds between exports. */
 const most = { waiting: 2_048, batch: 512, pauseMs: 1_000, closeMs: 3_000 };
@@ -25,6 +25,7 @@ export interface Items {
 export class ExportQueue<T> {
   private readonly exporter: Exporter<T>;
   private readonly log: ThrottledLog;
+  private readonly warnings: ThrottledLog;
   private readonly exported: Counter;
   private readonly dropped: Counter;
   private waiting: T[] = [];
@@ -35,6 +36,7 @@ export class ExportQueue<T> {
   constructor(exporter: Exporter<T>, { name, exported, dropped }: Items, log: Logger) {
     this.exporter = exporter;
     this.log = new ThrottledLog(log, `${name} dropped: the collector did not take them`);
+    this.warnings = new ThrottledLog(log, `${name} exported: the collector warns`);
     this.exported = exported;
     this.dropped = dropped;
   }
@@ -92,6 +94,20 @@ export class ExportQueue<T> {
     });
   }
 
+  /** The collector answered that it took a batch, or a part of it. */
+  private taken(items: number, partial: PartialSuccess | undefined): void {
+    const rejected = Math.min(items, partial?.rejected ?? 0);
+    if (items > rejected) this.exported.add({}, items - rejected);
+    if (partial === undefined) return;
+    const { message: reason } = partial;
+    if (rejected === 0) {
+      this.warnings.warn({ reason });
+      return;
+    }
+    this.dropped.add({ reason: 'rejected' }, rejected);
+    this.log.warn({ items: rejected, reason });
+  }
+
   private export(batch: T[]): Promise<void> {
     return new Promise((resolve) => {
       const failed = (reason: string | undefined): void => {
@@ -99,8 +115,8 @@ export class ExportQueue<T> {
         this.log.warn({ items: batch.length, reason });
       };
       try {
-        this.exporter.export(batch, ({ code, error }) => {
-          if (code === 0) this.exported.add({}, batch.length);
+        this.exporter.export(batch, ({ code, error }, partial) => {
+          if (code === 0) this.taken(batch.length, partial);
           else failed(error?.message);
           resolve();
         });

@@ -185,6 +185,19 @@ test('a dead collector delays no request, and its records are counted', async ()
   await gateway.logged(/Log records dropped: the collector did not take them/);
 });
 
+test('records that a collector rejects in a partial success are counted and reported', async () => {
+  await using collector = await Collector.http();
+  collector.partial = { rejected: 1, message: 'too large' };
+  const otlp = { otlpEndpoint: collector.url, otlpProtocol: 'http' };
+  await using gateway = await startGateway(configOf({ logging: { otlp } }));
+  await ask(`${gateway.url}/get`);
+  await until('the rejected record', async () => {
+    const dropped = await gateway.metric('portcullis_log_records_dropped_total', { reason: 'rejected' });
+    return dropped === 1;
+  });
+  await gateway.logged(/Log records dropped: the collector did not take them.*too large/);
+});
+
 test('without an export there are no metrics of it', async () => {
   await using gateway = await startGateway(configOf({}));
   await ask(`${gateway.url}/get`);

@@ -236,6 +236,25 @@ test('a dead collector delays no request, and its spans are counted', async () =
   await gateway.logged(/Spans dropped: the collector did not take them/);
 });
 
+for (const protocol of ['http', 'grpc'] as const)
+  test(`spans that a collector rejects in a partial success are counted and reported, over ${protocol}`, async () => {
+    await using collector = await Collector[protocol]();
+    collector.partial = { rejected: 1, message: 'too old' };
+    const otlp = { otlpEndpoint: collector.url, otlpProtocol: protocol };
+    await using gateway = await startGateway(configOf({ ...otlp, randomSampling: true }));
+    await sent(await fetch(`${gateway.url}/get`));
+    await until('the rejected span', async () => {
+      const dropped = await gateway.metric('portcullis_spans_dropped_total', { reason: 'rejected' });
+      return dropped === 1;
+    });
+    assert.equal(await gateway.metric('portcullis_spans_exported_total'), 1);
+    await gateway.logged(/Spans dropped: the collector did not take them.*too old/);
+    collector.partial = { rejected: 0, message: 'slow down' };
+    await sent(await fetch(`${gateway.url}/get`));
+    await gateway.logged(/Spans exported: the collector warns.*slow down/);
+    assert.equal(await gateway.metric('portcullis_spans_exported_total'), 3);
+  });
+
 test('frontendPolicies.tracing filters ended requests, and no variable of the environment changes an export', async () => {
   await using collector = await Collector.http();
   await using gateway = await startGateway(
