@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { SentCredential } from '../../http/index.ts';
 import type { Exchange } from '../policy.ts';
 import type { Location } from '../token/schema.ts';
@@ -30,7 +30,8 @@ export function noteCredential(
   location?: Location,
 ): void {
   if (sentCredentials === undefined) return;
-  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+  // One step: an object for each hash would cost more than the hash.
+  const digest = hash('sha256', JSON.stringify(parts), 'base64');
   const place = location && { place: { kind: location.kind, name: location.name } };
   sentCredentials.push({ of, digest, ...place });
 }
