@@ -5,20 +5,12 @@ import { startGateway } from './gateway.testing.ts';
 import { startHolder } from './holder.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { answerOf, openSession } from './session.testing.ts';
-import { inline, rogueBackends } from './stage.testing.ts';
+import { inline, rogueBeside } from './stage.testing.ts';
 import { portClosed } from './conditions.testing.ts';
 import { until } from '../../src/until.testing.ts';
 
-const configuration = (port: number, deadline: string): string => `
-config: { connectionTerminationDeadline: ${deadline} }
-binds:
-- port: 0
-  listeners:
-  - routes:
-    - matches: [{ path: { pathPrefix: /mcp } }]
-      backends: ${rogueBackends}
-    - backends: [{ host: '127.0.0.1:${port}' }]
-`;
+const configuration = (port: number, deadline: string): string =>
+  rogueBeside(port, { connectionTerminationDeadline: deadline });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   test(`${signal} under load finishes running requests, accepts no new ones, and exits with 0`, async () => {

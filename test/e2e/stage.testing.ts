@@ -55,6 +55,18 @@ export const rogueBackends = inline([
   { mcp: { targets: [{ name: 'target', stdio: { cmd: node, args: [rogue] } }] } },
 ]);
 
+/** A gateway with the rogue server under /mcp, and an app for everything else. @param port of the app */
+export const rogueBeside = (port: number, config: object): string => `
+config: ${inline(config)}
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - matches: [{ path: { pathPrefix: /mcp } }]
+      backends: ${rogueBackends}
+    - backends: [{ host: '127.0.0.1:${port}' }]
+`;
+
 /** A gateway that has nothing else on its port. */
 export const rogueAlone = (config: object = {}): string => `
 config: ${inline(config)}

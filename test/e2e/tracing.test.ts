@@ -8,7 +8,7 @@ import { until } from '../../src/until.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { openSession } from './session.testing.ts';
-import { inline, rogueBackends, startEchoApp } from './stage.testing.ts';
+import { inline, rogueBeside, startEchoApp } from './stage.testing.ts';
 
 let echo: Awaited<ReturnType<typeof startEchoApp>>;
 let remote: RemoteServer;
@@ -187,17 +187,9 @@ test('a response that breaks off and a tool that fails are errors of their spans
   await once(half, 'listening');
   t.after(() => half.close());
   await using collector = await Collector.http();
-  await using gateway = await startGateway(`
-config:
-  tracing: ${inline({ otlpEndpoint: collector.url, otlpProtocol: 'http', randomSampling: true })}
-binds:
-- port: 0
-  listeners:
-  - routes:
-    - matches: [{ path: { pathPrefix: /mcp } }]
-      backends: ${rogueBackends}
-    - backends: [{ host: '127.0.0.1:${(half.address() as AddressInfo).port}' }]
-`);
+  const tracing = { otlpEndpoint: collector.url, otlpProtocol: 'http', randomSampling: true };
+  const { port } = half.address() as AddressInfo;
+  await using gateway = await startGateway(rogueBeside(port, { tracing }));
   const response = await fetch(`${gateway.url}/half`);
   begun.resolve();
   await assert.rejects(response.text());

@@ -17,7 +17,7 @@ import { startGuarded } from './keyServer.testing.ts';
 import { startLoad } from './load.testing.ts';
 import { openDescriptors } from './processes.testing.ts';
 import { revision } from './session.testing.ts';
-import { inline, rogue, rogueBackends } from './stage.testing.ts';
+import { inline, rogue, rogueBeside } from './stage.testing.ts';
 import { counterStarted, portClosed } from './conditions.testing.ts';
 import { until } from '../../src/until.testing.ts';
 
@@ -273,16 +273,8 @@ test('a replacement worker has its keys from the start and refuses no request', 
   assert.deepEqual(await statuses(), new Set([200]));
 });
 
-const withChildren = (port: number): string => `
-config: { workers: 2, connectionTerminationDeadline: 20s }
-binds:
-- port: 0
-  listeners:
-  - routes:
-    - matches: [{ path: { pathPrefix: /mcp } }]
-      backends: ${rogueBackends}
-    - backends: [{ host: '127.0.0.1:${port}' }]
-`;
+const withChildren = (port: number): string =>
+  rogueBeside(port, { workers: 2, connectionTerminationDeadline: '20s' });
 
 test('SIGTERM drains every worker, and leaves no process behind', async () => {
   await using holder = await startHolder();
