@@ -3,7 +3,7 @@
 import type { LoginRequest, LoginStep } from '../admin/index.ts';
 import { boundedFetch } from '../auth/index.ts';
 import { messageOf } from '../errorText.ts';
-import { endpointOf } from '../schema/index.ts';
+import { bareAddress, endpointOf } from '../schema/index.ts';
 import { resourceOf, serverMetadata, type Resource } from './metadata.ts';
 import { register, type OauthClient } from './registration.ts';
 
@@ -59,8 +59,9 @@ export async function serverStep(
   steps: LoginStep[],
 ): Promise<Server> {
   // With a shared client, the route itself is the authorization server; requests to it enter the data plane.
-  const route = bare(resource?.resource ?? '');
-  const own = route === undefined ? undefined : resource?.servers.find((each) => bare(each) === route);
+  // As a server, it has a name without a slash at its end.
+  const route = bareAddress(resource?.resource ?? '');
+  const own = route === undefined ? undefined : resource?.servers.find((each) => bareAddress(each) === route);
   const isOwn = own !== undefined && !resource?.servers.includes(issuer);
   const chosen = isOwn ? own : issuer;
   const send = isOwn ? onlyAt(own, address, inside) : boundedFetch();
@@ -110,9 +111,6 @@ export async function clientStep(
     throw failed(steps, { step: 'client', ...(endpoint && { url: endpoint.href }) }, error);
   }
 }
-
-/** An address in its usual form, without a slash at its end: the name of the route as a server has none. */
-const bare = (address: string): string | undefined => URL.parse(address)?.href.replace(/\/$/, '');
 
 /** Requests to another host than the route's would enter the data plane under a name that nobody chose. */
 const onlyAt =

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts';
-import { networkOf } from '../http/index.ts';
+import { KeyedCounts } from './keyedCounts.ts';
 import { oncePerProcess } from './oncePerProcess.ts';
 import { UsedOnce } from './usedOnce.ts';
 
@@ -15,7 +15,7 @@ export class LoginCalls {
   static readonly of = oncePerProcess(() => new LoginCalls());
 
   private readonly used = new UsedOnce();
-  private readonly inProgress = new Map<string, number>();
+  private readonly inProgress = new KeyedCounts();
 
   /** A login gets tokens once. @returns false where it has asked for them before */
   use(login: string, until: number, now: number): boolean {
@@ -24,34 +24,24 @@ export class LoginCalls {
 
   /**
    * @param whose the client of the provider: others do not share its limits
+   * @param from the network of the browser or program
    * @throws GatewayError overloaded, without a call
    */
-  async run<Result>(
-    whose: string,
-    remoteAddress: string,
-    call: () => Result | Promise<Result>,
-  ): Promise<Result> {
-    const network = `${whose} ${networkOf(remoteAddress)}`;
-    const ofAll = this.inProgress.get(whose) ?? 0;
-    const ofNetwork = this.inProgress.get(network) ?? 0;
-    if (ofAll >= atOnce.all || ofNetwork >= atOnce.network)
+  async run<Result>(whose: string, from: string, call: () => Result | Promise<Result>): Promise<Result> {
+    const network = `${whose} ${from}`;
+    const isFull = this.inProgress.of(whose) >= atOnce.all;
+    if (isFull || this.inProgress.of(network) >= atOnce.network)
       throw new GatewayError('overloaded', {
         retryAfter: 1,
-        detail: `too many logins wait for the identity provider${ofAll >= atOnce.all ? '' : ', of one client'}`,
+        detail: `too many logins wait for the identity provider${isFull ? '' : ', of one client'}`,
       });
-    this.inProgress.set(whose, ofAll + 1);
-    this.inProgress.set(network, ofNetwork + 1);
+    this.inProgress.add(whose);
+    this.inProgress.add(network);
     try {
       return await call();
     } finally {
-      this.end(whose);
-      this.end(network);
+      this.inProgress.subtract(whose);
+      this.inProgress.subtract(network);
     }
-  }
-
-  private end(key: string): void {
-    const left = (this.inProgress.get(key) ?? 1) - 1;
-    if (left > 0) this.inProgress.set(key, left);
-    else this.inProgress.delete(key);
   }
 }

@@ -5,3 +5,7 @@ export function endpointOf(value: unknown, issuer: string): URL | undefined {
     return undefined;
   return url;
 }
+
+/** An address in its usual form, without a slash at its end, for comparisons; undefined for a text that is none. */
+export const bareAddress = (address: string): string | undefined =>
+  URL.parse(address)?.href.replace(/\/$/, '');

@@ -1,4 +1,5 @@
 import type { DecidedBy } from '../../errors.ts';
+import { KeyedCounts } from '../keyedCounts.ts';
 
 /** Seconds that a refused client is asked to wait: calls end at any moment. */
 export const retryAfter = 1;
@@ -27,7 +28,7 @@ export interface CallCounter {
 
 /** Counts for one process: the counts survive a reload of the configuration. */
 export class CallsInProgress implements CallCounter {
-  private readonly counts = new Map<string, number>();
+  private readonly counts = new KeyedCounts();
 
   /** Keys with calls in progress. */
   get size(): number {
@@ -36,16 +37,13 @@ export class CallsInProgress implements CallCounter {
 
   enter(budget: string, key: string, { most }: Pick<CallLimit, 'most'>): CallEnd | undefined {
     const name = `${budget}\n${key}`;
-    const before = this.counts.get(name) ?? 0;
-    if (before >= most) return undefined;
-    this.counts.set(name, before + 1);
+    if (this.counts.of(name) >= most) return undefined;
+    this.counts.add(name);
     let isOver = false;
     return () => {
       if (isOver) return;
       isOver = true;
-      const left = (this.counts.get(name) ?? 1) - 1;
-      if (left === 0) this.counts.delete(name);
-      else this.counts.set(name, left);
+      this.counts.subtract(name);
     };
   }
 }

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { TextSeal } from '../../auth/index.ts';
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
-import type { HeaderLine, Reply } from '../../http/index.ts';
+import { networkOf, type HeaderLine, type Reply } from '../../http/index.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { LoginCalls } from '../loginCalls.ts';
 import type { Draws, Exchange, Policy, PolicyTools, TokenLimit } from '../policy.ts';
@@ -145,7 +145,7 @@ class BrowserLogin {
     present: ReadonlyMap<string, string>,
   ): Promise<Reply> {
     const { request, responseHeaders } = exchange;
-    const granted = await this.calls.run(`oidc ${this.id}`, request.remoteAddress, () => {
+    const granted = await this.calls.run(`oidc ${this.id}`, networkOf(request.remoteAddress), () => {
       // Whatever comes of it, this callback is over.
       responseHeaders.add(...this.logins.end(login));
       // The browser can send its cookie again.

@@ -4,7 +4,7 @@ import { algorithmNames, TextSeal, type IssuerMetadata } from '../../../auth/ind
 import { GatewayError } from '../../../errors.ts';
 import { messageOf } from '../../../errorText.ts';
 import { cookieValues, networkOf, type Reply } from '../../../http/index.ts';
-import { endpointOf } from '../../../schema/index.ts';
+import { bareAddress, endpointOf } from '../../../schema/index.ts';
 import { LoginCalls } from '../../loginCalls.ts';
 import type { Exchange, PolicyTools } from '../../policy.ts';
 import { LoginClients, type AskingClient, type ClientSources, type TokenRequest } from './clients.ts';
@@ -197,7 +197,7 @@ export class LoginFacade {
     if (!/^[\x20\x21\x23-\x5b\x5d-\x7e]{0,1024}$/.test(scope)) return fail('invalid_scope');
     // RFC 8707 §2 lets a client name several.
     const resources = query.getAll('resource').filter((resource) => resource !== '');
-    if (resources.some((resource) => bare(resource) !== bare(this.issuerOf(place))))
+    if (resources.some((resource) => bareAddress(resource) !== bareAddress(this.issuerOf(place))))
       return fail('invalid_target');
     // The browser keeps its cookie over several logins at the same time.
     const browser = browserOf(exchange, place) ?? randomBytes(18).toString('base64url');
@@ -290,15 +290,15 @@ export class LoginFacade {
     if (typeof id !== 'string') return id;
     switch (form.get('grant_type')) {
       case 'authorization_code':
-        return await this.redeem(exchange, id, asked);
+        return await this.redeem(id, asked);
       case 'refresh_token':
-        return await this.refresh(exchange, id, asked);
+        return await this.refresh(id, asked);
       default:
         return oauthError('unsupported_grant_type', 'expected authorization_code or refresh_token');
     }
   }
 
-  private async redeem(exchange: Exchange, id: string, asked: TokenRequest): Promise<Reply> {
+  private async redeem(id: string, asked: TokenRequest): Promise<Reply> {
     const { form, issuer } = asked;
     const grant = granted.safeParse(this.seal.open('code', form.get('code') ?? ''));
     if (!grant.success || grant.data.until < this.tools.now())
@@ -314,7 +314,7 @@ export class LoginFacade {
     if ('status' in client) return client;
     if (lacksProof(grant.data, client)) return needsAssertion;
     const answer = await this.ask(
-      exchange,
+      asked,
       { grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier: verifier },
       // The code itself has several spellings, and a callback that is repeated makes further ones.
       verifier,
@@ -322,7 +322,7 @@ export class LoginFacade {
     return this.tokens(answer, issuedTo(grant.data, client), undefined);
   }
 
-  private async refresh(exchange: Exchange, id: string, asked: TokenRequest): Promise<Reply> {
+  private async refresh(id: string, asked: TokenRequest): Promise<Reply> {
     const { form } = asked;
     const written = form.get('refresh_token') ?? '';
     const held = refresh.safeParse(this.seal.open('refresh', written));
@@ -332,7 +332,7 @@ export class LoginFacade {
     if ('status' in client) return client;
     if (lacksProof(held.data, client)) return needsAssertion;
     const scope = form.get('scope');
-    const answer = await this.ask(exchange, {
+    const answer = await this.ask(asked, {
       grant_type: 'refresh_token',
       refresh_token: held.data.token,
       ...(scope === null || scope === '' ? {} : { scope }),
@@ -342,7 +342,7 @@ export class LoginFacade {
 
   /** @param login the one that ends with this call, whatever comes of it */
   private async ask(
-    { request }: Exchange,
+    { network }: TokenRequest,
     form: Readonly<Record<string, string>>,
     login?: string,
   ): Promise<GrantAnswer> {
@@ -350,7 +350,7 @@ export class LoginFacade {
     if (metadata === undefined) throw new GatewayError('issuer_metadata_unavailable');
     const { issuer, clientId, clientSecret } = this.shared;
     const { log, now } = this.tools;
-    return await this.calls.run<GrantAnswer>(this.whose, request.remoteAddress, () => {
+    return await this.calls.run<GrantAnswer>(this.whose, network, () => {
       // Until then, the callback of this login can make further codes.
       const until = now() + loginMs + codeMs;
       if (login !== undefined && !this.calls.use(login, until, now())) return { kind: 'used' };
@@ -460,9 +460,6 @@ const needsAssertion = oauthError(
   'the client must send client_assertion to the issuer where it has logged in',
   401,
 );
-
-/** An address in its usual form, without a slash at its end. */
-const bare = (address: string): string | undefined => URL.parse(address)?.href.replace(/\/$/, '');
 
 const urlOf = ({ origin, path }: LoginPlace, name: keyof typeof endpoints): string =>
   `${origin}/.well-known/${endpoints[name]}${path}`;

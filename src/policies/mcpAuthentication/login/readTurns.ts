@@ -1,5 +1,6 @@
 import { Unreachable } from '../../../files/index.ts';
 import { FairQueue } from '../../fairQueue.ts';
+import { KeyedCounts } from '../../keyedCounts.ts';
 
 export interface TurnLimits {
   /** Reads at the same time: in all, and of one host. */
@@ -28,7 +29,7 @@ interface Waiting extends Reader {
 export class ReadTurns {
   private readonly limits: TurnLimits;
   private readonly waiting: FairQueue<Waiting>;
-  private readonly perHost = new Map<string, number>();
+  private readonly perHost = new KeyedCounts();
   private running = 0;
 
   constructor(limits: TurnLimits) {
@@ -53,19 +54,17 @@ export class ReadTurns {
 
   private isFree(host: string): boolean {
     const { all, host: ofHost } = this.limits.atOnce;
-    return this.running < all && (this.perHost.get(host) ?? 0) < ofHost;
+    return this.running < all && this.perHost.of(host) < ofHost;
   }
 
   private begin(host: string): void {
     this.running++;
-    this.perHost.set(host, (this.perHost.get(host) ?? 0) + 1);
+    this.perHost.add(host);
   }
 
   private end(host: string): void {
     this.running--;
-    const left = (this.perHost.get(host) ?? 1) - 1;
-    if (left > 0) this.perHost.set(host, left);
-    else this.perHost.delete(host);
+    this.perHost.subtract(host);
     const next = this.waiting.next((each) => this.isFree(each.host));
     if (next === undefined) return;
     this.begin(next.host);
