@@ -135,7 +135,7 @@ function warnOfListener(listener: HttpListener, warn: Warn): void {
   }
 }
 
-/** One key mends all policies, so one warning is enough. */
+/** Warns of the first policy alone, because one key mends all of them. */
 function warnOfRandomKey(routes: Iterable<Route>, warn: Warn): void {
   for (const { policies } of routes)
     for (const { name, settings, place } of policies) {

@@ -1,8 +1,11 @@
 import type { HeaderEdits } from './edits.ts';
 import type { HttpRequest } from './exchange.ts';
 
-/** Only the semicolon parts cookies: values with commas are common, such as JSON (RFC 6265 §5.4). */
-const parted = (text: string): string[] =>
+/**
+ * The cookies of a header as they are written. Only the semicolon parts them: values with commas are common, such as
+ * JSON (RFC 6265 §5.4).
+ */
+export const cookiePairs = (text: string): string[] =>
   text
     .split(';')
     .map((pair) => pair.trim())
@@ -10,7 +13,7 @@ const parted = (text: string): string[] =>
 
 /** The cookies of a `Cookie` header as name and value, in order. Servers ignore blanks around both. */
 export const cookiesOf = (text = ''): [name: string, value: string][] =>
-  parted(text).flatMap((pair) => {
+  cookiePairs(text).flatMap((pair) => {
     const at = pair.indexOf('=');
     return at < 0 ? [] : [[pair.slice(0, at).trimEnd(), pair.slice(at + 1).trimStart()]];
   });
@@ -38,7 +41,7 @@ export function editCookies(
 ): void {
   const sent = edits.dropsName('cookie') ? undefined : request.header('cookie');
   const written = edits.lines.flatMap(([name, value]) => (name === 'cookie' ? [value] : []));
-  const pairs = [...(sent === undefined ? [] : [sent]), ...written].flatMap(parted);
+  const pairs = [...(sent === undefined ? [] : [sent]), ...written].flatMap(cookiePairs);
   const kept = pairs.filter(
     (pair) => ![...pair.matchAll(nameInPair)].some(([, name = '']) => isRemoved(name)),
   );

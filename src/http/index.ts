@@ -2,7 +2,7 @@ export { parseAuthority, type Authority } from './authority.ts';
 export { Body, FRAMING, type ChunkSink } from './body.ts';
 export { HANDSHAKE, readClientHello, type ClientHello } from './clientHello.ts';
 export { consoleHeader, readConsoleCall, writeConsoleCall, type ConsoleCall } from './consoleCall.ts';
-export { cookiesOf, cookieValues, editCookies } from './cookies.ts';
+export { cookiePairs, cookiesOf, cookieValues, editCookies } from './cookies.ts';
 export { HeaderEdits } from './edits.ts';
 export { EventReader, type EventHandler, type LargeEvent } from './eventReader.ts';
 export type {
@@ -46,7 +46,7 @@ export { normalizePath, otherReadings } from './path.ts';
 export { dropTable, hopByHop, renderFields, renderLines, type DropTable } from './render.ts';
 export { hasNoBody, httpDate, statusLine } from './status.ts';
 export { readProxyHeader, type ProxiedEnds } from './proxyHeader.ts';
-export { readTarget, type Target } from './requestTarget.ts';
+export { readTarget, withoutParameters, type Target } from './requestTarget.ts';
 export { eventStreamHeaders, formatComment, formatEvent, type EventOptions } from './sse.ts';
 export { closedAddresses, isAmong, isServiceName, specialAddresses } from './specialAddresses.ts';
 export { oneAtATime, tenantLookup, type LookupAll } from './oneAtATime.ts';

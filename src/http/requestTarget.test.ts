@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { readTarget } from './requestTarget.ts';
+import { readTarget, withoutParameters } from './requestTarget.ts';
 
 const read = (text: string, method = 'GET'): unknown => {
   const target = readTarget(text, method);
@@ -49,4 +49,11 @@ test('other forms and malformed paths are refused', () => {
   ]) {
     assert.equal(read(text), undefined, text);
   }
+});
+
+test('a target without some parameters keeps all others as they are written', () => {
+  const isToken = (pair: string): boolean => pair.startsWith('t=');
+  assert.equal(withoutParameters('/a?b=%20&t=1&&c?=2', isToken), '/a?b=%20&&c?=2');
+  assert.equal(withoutParameters('/a?t=1&t=2', isToken), '/a');
+  for (const same of ['/a', '*', '/a?b=1']) assert.equal(withoutParameters(same, isToken), same);
 });

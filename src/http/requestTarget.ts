@@ -33,3 +33,15 @@ function origin(text: string, authority: Authority | undefined): Target | undefi
   const target = path === raw ? text : mark === -1 ? path : `${path}?${query}`;
   return { target, path, query, authority };
 }
+
+/** A target without some parameters of its query, each as it is written. The others stay as they are, in their order. */
+export function withoutParameters(target: string, isDropped: (pair: string) => boolean): string {
+  const mark = target.indexOf('?');
+  if (mark < 0) return target;
+  const kept = target
+    .slice(mark + 1)
+    .split('&')
+    .filter((pair) => !isDropped(pair));
+  const path = target.slice(0, mark);
+  return kept.length === 0 ? path : `${path}?${kept.join('&')}`;
+}

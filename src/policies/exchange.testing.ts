@@ -40,7 +40,7 @@ export class FakeExchange implements Exchange {
   user: string | undefined;
   apiKey: ApiKeyHolder | undefined;
   readonly namedItem: NonNullable<Exchange['namedItem']>;
-  /** Those of the route's policies; a policy stands alone unless given. */
+  /** The route has these policies; unless given, the policy under test stands alone. */
   scopeRules: Exchange['scopeRules'];
   readonly matchedPrefix: string | undefined;
   forwardTarget: string;

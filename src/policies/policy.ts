@@ -368,7 +368,6 @@ export interface PlacedCredential {
   readonly credential: string | undefined;
 }
 
-/** A request in flight, as policies see it. */
 /** The first item that the body of a request names. */
 export interface NamedCall {
   readonly item: McpItem;
@@ -384,6 +383,7 @@ export interface NeededScopes {
   readonly isRefused: boolean;
 }
 
+/** A request in flight, as policies see it. */
 export interface Exchange {
   readonly request: HttpRequest;
   readonly passage: Passage;

@@ -1,4 +1,4 @@
-import type { HeaderLine, SentCredential } from '../../http/index.ts';
+import { cookiePairs, withoutParameters, type HeaderLine, type SentCredential } from '../../http/index.ts';
 import type { Reach } from '../contract.ts';
 
 type Places = readonly NonNullable<SentCredential['place']>[];
@@ -21,13 +21,9 @@ export function markOf({ path, authority, headers, signer, credentials = [] }: R
 const namesAt = (places: Places, kind: Places[number]['kind']): readonly string[] =>
   places.flatMap((place) => (place.kind === kind ? [place.name] : []));
 
-function pathWithout(places: Places, text: string): string {
+function pathWithout(places: Places, path: string): string {
   const names = namesAt(places, 'query');
-  const mark = text.indexOf('?');
-  if (names.length === 0 || mark < 0) return text;
-  const pairs = text.slice(mark + 1).split('&');
-  const kept = pairs.filter((pair) => !names.some((name) => new URLSearchParams(pair).has(name)));
-  return `${text.slice(0, mark)}?${kept.join('&')}`;
+  return withoutParameters(path, (pair) => names.some((name) => new URLSearchParams(pair).has(name)));
 }
 
 function headersWithout(places: Places, lines: readonly HeaderLine[]): readonly HeaderLine[] {
@@ -36,15 +32,12 @@ function headersWithout(places: Places, lines: readonly HeaderLine[]): readonly 
   const isCredential = (pair: string): boolean => cookies.includes(pair.slice(0, pair.indexOf('=')).trim());
   return lines
     .filter(([name]) => !names.includes(name))
-    .map(([name, value]) =>
+    .map(([name, value]) => [
+      name,
       name === 'cookie'
-        ? [
-            name,
-            value
-              .split(';')
-              .filter((pair) => !isCredential(pair))
-              .join(';'),
-          ]
-        : [name, value],
-    );
+        ? cookiePairs(value)
+            .filter((pair) => !isCredential(pair))
+            .join('; ')
+        : value,
+    ]);
 }

@@ -1,4 +1,4 @@
-import { editCookies } from '../../http/index.ts';
+import { editCookies, withoutParameters } from '../../http/index.ts';
 import type { Exchange, PlacedCredential } from '../policy.ts';
 import type { Location } from '../token/schema.ts';
 
@@ -49,11 +49,11 @@ const queryPlace =
   (name: string): Place =>
   (exchange, credential) => {
     if (exchange.forwardTarget === '*') return;
-    const mark = exchange.forwardTarget.indexOf('?');
-    const path = mark < 0 ? exchange.forwardTarget : exchange.forwardTarget.slice(0, mark);
-    const pairs = (mark < 0 ? '' : exchange.forwardTarget.slice(mark + 1))
-      .split('&')
-      .filter((pair) => pair !== '' && !new URLSearchParams(pair).has(name));
-    if (credential !== undefined) pairs.push(`${encodeURIComponent(name)}=${encodeURIComponent(credential)}`);
-    exchange.forwardTarget = pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
+    const others = withoutParameters(
+      exchange.forwardTarget,
+      (pair) => pair === '' || new URLSearchParams(pair).has(name),
+    );
+    const own = `${encodeURIComponent(name)}=${encodeURIComponent(credential ?? '')}`;
+    exchange.forwardTarget =
+      credential === undefined ? others : `${others}${others.includes('?') ? '&' : '?'}${own}`;
   };

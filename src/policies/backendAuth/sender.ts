@@ -30,7 +30,7 @@ export function noteCredential(
   location?: Location,
 ): void {
   if (sentCredentials === undefined) return;
-  // One step: an object for each hash would cost more than the hash.
+  // `createHash` makes an object for each hash, which costs more than the hash.
   const digest = hash('sha256', JSON.stringify(parts), 'base64');
   const place = location && { place: { kind: location.kind, name: location.name } };
   sentCredentials.push({ of, digest, ...place });

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts';
-import { cookieValues, editCookies, isBeyondClient } from '../../http/index.ts';
+import { cookieValues, editCookies, isBeyondClient, withoutParameters } from '../../http/index.ts';
 import type { Exchange } from '../policy.ts';
 import { bearer, type Location, type TokenLocation } from './schema.ts';
 import { textReader } from './textExpression.ts';
@@ -69,14 +69,14 @@ function stripHolders(exchange: Exchange, token: string): void {
   if (misplaced !== undefined)
     throw new GatewayError('token_misplaced', { detail: `the token is also in ${misplaced}` });
   for (const name of holders) exchange.requestHeaders.remove(name);
-  keepParameters(exchange, (pair) => !new URLSearchParams(pair).toString().includes(encoded(token)));
+  dropParameters(exchange, (pair) => new URLSearchParams(pair).toString().includes(encoded(token)));
 }
 
 /** A short text may be a part of others by chance. */
 function stripWhole(exchange: Exchange, token: string): void {
   for (const [name, value] of exchange.request.headerLines())
     if (isWhole(value, token) && !isBeyondClient(name)) exchange.requestHeaders.remove(name);
-  keepParameters(exchange, (pair) => ![...new URLSearchParams(pair).values()].includes(token));
+  dropParameters(exchange, (pair) => [...new URLSearchParams(pair).values()].includes(token));
 }
 
 /** Is the value the text, alone or behind a scheme? */
@@ -109,15 +109,8 @@ const present = (text: string | undefined): readonly string[] => (text ? [text] 
 const encoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1);
 
 /** Leaves out parameters of the target for the backend. */
-function keepParameters(exchange: Exchange, isKept: (pair: string) => boolean): void {
-  const mark = exchange.forwardTarget.indexOf('?');
-  if (mark < 0) return;
-  const kept = exchange.forwardTarget
-    .slice(mark + 1)
-    .split('&')
-    .filter(isKept);
-  const path = exchange.forwardTarget.slice(0, mark);
-  exchange.forwardTarget = kept.length === 0 ? path : `${path}?${kept.join('&')}`;
+function dropParameters(exchange: Exchange, isDropped: (pair: string) => boolean): void {
+  exchange.forwardTarget = withoutParameters(exchange.forwardTarget, isDropped);
 }
 
 function headerReader(name: string, prefix: string): CredentialReader {
@@ -173,7 +166,7 @@ function queryReader(name: string): CredentialReader {
       return [...written, ...new URLSearchParams(raw.join('&')).getAll(name)].flatMap(present);
     },
     strip(exchange) {
-      keepParameters(exchange, (pair) => !isOurs(pair));
+      dropParameters(exchange, isOurs);
     },
   };
 }
