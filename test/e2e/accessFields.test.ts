@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { AuthorizationServer } from '../../src/policies/backendAuth/authorizationServer.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { openSession } from './session.testing.ts';
@@ -106,4 +107,52 @@ test('frontendPolicies.accessLog goes before config.logging, and a reload change
     path = (await gateway.accessLine(`g-${i}`))['path'];
   }
   assert.equal(path, '/get');
+});
+
+test('added fields show no token that an exchange reads, and no header that a child gets', async (t) => {
+  const tokens = await AuthorizationServer.start();
+  t.after(() => tokens.close());
+  tokens.instead = (response) =>
+    response.end(JSON.stringify({ access_token: 'issued', token_type: 'Bearer', expires_in: 60 }));
+  const host = `127.0.0.1:${tokens.port}`;
+  const from = (source: object): object => ({ source, tokenType: 'urn:example:opaque' });
+  const exchange = (name: string): object => ({
+    oauthTokenExchange: {
+      host,
+      subjectToken: from({ header: { name } }),
+      actorToken: from({ queryParameter: { name: 'agent' } }),
+    },
+  });
+  const app = { host: `127.0.0.1:${echo.port}` };
+  const child = { cmd: node, args: [rogue], env: { PARTNER_KEY: { header: 'x-partner' } } };
+  await using gateway = await startGateway(`
+config:
+  logging: ${inline({ accessLog: 'json', fields: { add: { uri: 'request.uri', all: 'request.headers' } } })}
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - matches: [{ path: { exact: /route } }]
+      policies: ${inline({ backendAuth: exchange('x-assertion') })}
+      backends: [${inline(app)}]
+    - matches: [{ path: { exact: /backend } }]
+      backends: [${inline({ ...app, policies: { backendAuth: exchange('x-partner') } })}]
+    - matches: [{ path: { exact: /mcp } }]
+      backends: [{ mcp: { targets: [{ name: rogue, stdio: ${inline(child)} }] } }]
+`);
+  const shownFor = async (id: string, path: string, header: string, value: string): Promise<string> => {
+    const headers = { [header]: value, 'x-request-id': id, 'x-tenant': 'blue' };
+    const { status } = await ask(`${gateway.url}${path}`, { headers });
+    assert.ok(status < 500, String(status));
+    const { uri, all } = await gateway.accessLine(id);
+    return JSON.stringify([uri, all]);
+  };
+  for (const shown of [
+    await shownFor('h-1', '/route?agent=opaque-agent', 'x-assertion', 'opaque-subject'),
+    await shownFor('h-2', '/backend?agent=opaque-agent', 'x-partner', 'opaque-partner'),
+    await shownFor('h-3', '/mcp', 'x-partner', 'opaque-key'),
+  ]) {
+    assert.match(shown, /"x-tenant":"blue"/);
+    assert.doesNotMatch(shown, /opaque/);
+  }
 });

@@ -41,6 +41,7 @@ export const backendAuth: Policy<BackendAuthSettings> = {
           })
         );
       },
+      credentials: (exchange) => senders.flatMap(({ texts }) => texts?.(exchange) ?? []),
       sendsCredentials: true,
       ...(waits ? { waits: true as const } : {}),
       problem: () => senders.map(({ problem }) => problem()).find((problem) => problem !== undefined),

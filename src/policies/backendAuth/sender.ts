@@ -11,6 +11,8 @@ export interface Sender {
    * @throws GatewayError if there is no credential for this request
    */
   readonly send: (exchange: Exchange) => void | Promise<void>;
+  /** As of `Steps.credentials`. */
+  readonly texts?: (exchange: Exchange) => readonly string[];
   /** The reason why it can send none right now; undefined if it can. */
   readonly problem: () => string | undefined;
   readonly close: () => void;

@@ -90,6 +90,7 @@ export function tokenExchangeSender(settings: TokenExchangeSettings, tools: Poli
       );
       return sendLater(token, (one) => put(exchange, one));
     },
+    texts: (exchange) => [...subjectReader.texts(exchange), ...(actorReader?.texts(exchange) ?? [])],
     problem: () => endpoint.problem,
     close() {
       endpoint.close();
@@ -131,6 +132,7 @@ export function crossAppAccessSender(settings: CrossAppAccessSettings, tools: Po
       });
       return sendLater(token, (one) => put(exchange, one));
     },
+    texts: (exchange) => reader.texts(exchange),
     problem: () => provider.problem ?? server.problem,
     close() {
       provider.close();

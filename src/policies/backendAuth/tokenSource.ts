@@ -8,6 +8,8 @@ import type { TokenSource } from './oauthSchema.ts';
 export interface TokenReader {
   /** @throws GatewayError backend_login_required where the request has none */
   read(exchange: Exchange): string;
+  /** As of `Steps.credentials`. */
+  texts(exchange: Exchange): readonly string[];
   /** A token that is exchanged does not reach the backend. */
   strip(exchange: Exchange, token: string): void;
 }
@@ -31,6 +33,7 @@ export function tokenReader(source: TokenSource, what: string): TokenReader {
       if (token === undefined || token === '') throw missing();
       return token;
     },
+    texts: (exchange) => reader.texts(exchange),
     strip: (exchange, token) => reader.strip(exchange, token),
   };
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { asGatewayError, GatewayError } from '../../errors.ts';
 import { fileFieldOf, type Caller, type ChildEnvironment } from '../../mcp/index.ts';
-import type { InjectedValue, McpBackend, PolicyUse } from '../../model/index.ts';
+import type { Backend, InjectedValue, McpBackend, PolicyUse } from '../../model/index.ts';
 import { expiryOf, loginError, type Exchange, type Steps } from '../../policies/index.ts';
 import { principalOf } from '../exchange/caller.ts';
 import { refusalOf, TargetRequest } from './mcpReach.ts';
@@ -62,6 +62,16 @@ export function compileEnvironments(
     };
     return waits.length === 0 ? environments : Promise.all(waits).then(() => environments);
   };
+}
+
+/** As `credentials` of policies: no log shows the headers that go into the environments of children. */
+export function childCredentials(backends: readonly Backend[]): Required<Steps>['credentials'][] {
+  const sources = backends
+    .flatMap((backend) => (backend.kind === 'mcp' ? backend.targets : []))
+    .flatMap((target) => ('injected' in target ? Object.values(target.injected ?? {}) : []));
+  const names = sources.flatMap((source) => (source.kind === 'header' ? [source.header] : []));
+  if (names.length === 0) return [];
+  return [({ request }) => names.flatMap((name) => request.header(name) ?? [])];
 }
 
 /** The same where each user has a child. */

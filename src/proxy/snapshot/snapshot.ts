@@ -29,6 +29,7 @@ import {
 import type { Logger } from '../../telemetry/index.ts';
 import type { BackendTools } from '../forward/backendTools.ts';
 import { compileBackends } from '../forward/backends.ts';
+import { childCredentials } from '../forward/childEnvironments.ts';
 import type {
   Compiled,
   CompiledListener,
@@ -263,6 +264,8 @@ class Compiler {
     serveBy: (plan: Forwarding | undefined, prepareAll: PrepareAll) => CompiledRoute['serve'],
   ): CompiledRoute {
     const all: Steps[] = [];
+    /** A policy of the route also stands before each target of MCP, where it reads the same credentials. */
+    const stepsOfUse = new Map<PolicyUse, Steps>();
     const toolNames: ToolNames[] = [];
     const name = of?.name ?? '';
     const before: string[] = [];
@@ -284,6 +287,7 @@ class Compiler {
         const steps = withOrigin(prepared, { policy: use.name, place: use.place.path });
         toolNames.push(...(prepared.toolNames ?? []).map((names) => placedNames(names, use.place.path)));
         all.push(steps);
+        stepsOfUse.set(use, steps);
         return steps;
       });
     let prepared: readonly Steps[];
@@ -312,7 +316,10 @@ class Compiler {
       name,
       listener,
       of,
-      credentials: pickSteps(prepared, 'credentials'),
+      credentials: [
+        ...pickSteps([...stepsOfUse.values()], 'credentials'),
+        ...childCredentials(of?.backends ?? []),
+      ],
       onWellKnown: pickSteps(prepared, 'onWellKnown'),
       wellKnownKey: prepared.map((steps) => steps.wellKnownKey ?? '').join('\n'),
       refuseMcpItem: pickSteps(prepared, 'refuseMcpItem'),
