@@ -96,6 +96,14 @@ const kinds = new Map(names);
 const hopCredentials: readonly (number | undefined)[] = [KIND.proxyAuthenticate, KIND.proxyAuthorization];
 /** Proxies in front of the gateway add to these fields. A browser writes `Origin`, and no page can change it. */
 const writtenByOthers: readonly string[] = ['forwarded', 'via', 'origin'];
+/** oauth2-proxy writes the token of the caller and facts about the caller here, and no address. */
+const aboutCaller: readonly string[] = [
+  'x-forwarded-access-token',
+  'x-forwarded-user',
+  'x-forwarded-email',
+  'x-forwarded-groups',
+  'x-forwarded-preferred-username',
+];
 
 /**
  * Fields that the wire acts on, and fields that the gateway, a proxy or a browser writes. The text of a client must
@@ -103,7 +111,7 @@ const writtenByOthers: readonly string[] = ['forwarded', 'via', 'origin'];
  */
 export const isBeyondClient = (lowerName: string): boolean =>
   (kinds.has(lowerName) && !hopCredentials.includes(kinds.get(lowerName))) ||
-  lowerName.startsWith('x-forwarded-') ||
+  (lowerName.startsWith('x-forwarded-') && !aboutCaller.includes(lowerName)) ||
   writtenByOthers.includes(lowerName);
 
 /** The same with the kind of the name, remembered. */

@@ -45,13 +45,26 @@ test('a token that an expression finds leaves every header and parameter that ho
 });
 
 test('a token in a field that frames the message or that others write refuses the request', () => {
-  const forwarding = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-prefix'];
+  const ofProxies = 'for host proto port prefix server uri method scheme ssl client-cert other'.split(' ');
+  const forwarding = ['forwarded', 'via', ...ofProxies.map((name) => `x-forwarded-${name}`)];
   for (const name of [...refusedRequestHeaders, ...forwarding, 'x-request-id', 'traceparent', 'origin']) {
     const refused = forwarded(token, [[name, `other, ${token}`]]);
     assert.ok(refused instanceof GatewayError, name);
     assert.equal(refused.code, 'token_misplaced');
     assert.equal(refused.detail, `the token is also in ${name}`);
   }
+});
+
+test('a token that a proxy passes on in a field of its own is taken out of that field', () => {
+  for (const name of [
+    'x-forwarded-access-token',
+    'x-forwarded-user',
+    'x-forwarded-email',
+    'x-forwarded-groups',
+    'x-forwarded-preferred-username',
+    'x-auth-request-access-token',
+  ])
+    assert.deepEqual(forwarded(token, [[name, token]]), { lines: [], target: '/' }, name);
 });
 
 test('a text that is no token removes nothing, whatever fields contain it', () => {
