@@ -28,23 +28,33 @@ export const cookieValues = (text: string | undefined, name: string): string[] =
  */
 const nameInPair = /(?:^|[\s,\x80-\xff])([^\s,=\x80-\xff]+)[\s\x80-\xff]*=/g;
 
-/**
- * Takes cookies out of the request for the backend, under every name that a server may find in them.
- * The edits of other policies stay: a cookie that one of them has removed does not come back.
- * @param added a pair to send behind the other cookies
- */
+/** Takes cookies out of the request for the backend, under every name that a server may find in them. */
 export function editCookies(
   request: HttpRequest,
   edits: HeaderEdits,
   isRemoved: (name: string) => boolean,
   added?: string,
 ): void {
+  const holdsName = (pair: string): boolean =>
+    [...pair.matchAll(nameInPair)].some(([, name = '']) => isRemoved(name));
+  editCookiePairs(request, edits, holdsName, added);
+}
+
+/**
+ * The same by pairs as they are written.
+ * The edits of other policies stay: a cookie that one of them has removed does not come back.
+ * @param added a pair to send behind the other cookies
+ */
+export function editCookiePairs(
+  request: HttpRequest,
+  edits: HeaderEdits,
+  isRemoved: (pair: string) => boolean,
+  added?: string,
+): void {
   const sent = edits.dropsName('cookie') ? undefined : request.header('cookie');
   const written = edits.lines.flatMap(([name, value]) => (name === 'cookie' ? [value] : []));
   const pairs = [...(sent === undefined ? [] : [sent]), ...written].flatMap(cookiePairs);
-  const kept = pairs.filter(
-    (pair) => ![...pair.matchAll(nameInPair)].some(([, name = '']) => isRemoved(name)),
-  );
+  const kept = pairs.filter((pair) => !isRemoved(pair));
   if (added !== undefined) kept.push(added);
   else if (kept.length === pairs.length) return;
   if (kept.length === 0) edits.remove('cookie');

@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import { refusedRequestHeaders } from '../headerModifier/facts.ts';
-import { tokenReader } from './credential.ts';
+import { credentialReader, tokenReader } from './credential.ts';
 
 const token = makeToken('ES256', makeKey('P-256', 'k1'));
 
@@ -42,6 +42,39 @@ test('a token that an expression finds leaves every header and parameter that ho
     lines: [['x-other', '1']],
     target: '/a?b=1',
   });
+});
+
+test('a token in a cookie leaves with its cookie only, and a text of several cookies with all of them', () => {
+  const cookies = `theme=dark; proof=${token}; session=abc`;
+  assert.deepEqual(forwarded(token, [['cookie', cookies]]), {
+    lines: [['cookie', 'theme=dark; session=abc']],
+    target: '/',
+  });
+  const takeCookies = (expression: string, value: string): readonly HeaderLine[] => {
+    const reader = tokenReader({ kind: 'expression', expression }, 'subjectToken', 'any');
+    const exchange = new FakeExchange({ headers: [['cookie', value]] });
+    reader.strip(exchange, reader.read(exchange) ?? '');
+    return exchange.requestHeaders.apply(exchange.request.headerLines());
+  };
+  for (const opaque of ['opaque-0123456789', 'opaque', '47'])
+    for (const written of [`at=${opaque}`, `at="${opaque}"`, `at = ${opaque}`])
+      assert.deepEqual(
+        takeCookies(`"${opaque}"`, `theme=dark; ${written}; count=1470`),
+        [['cookie', 'theme=dark; count=1470']],
+        written,
+      );
+  assert.deepEqual(takeCookies('request.headers["cookie"]', 'a=1;b=2'), []);
+  assert.deepEqual(takeCookies('request.headers["cookie"]', 'a=opaque-1;b=opaque-2'), []);
+});
+
+test('a cookie that another policy has removed does not come back with the other cookies', () => {
+  const expression = 'request.headers["cookie"].split("at=")[1]';
+  const reader = tokenReader({ kind: 'expression', expression }, 'subjectToken', 'any');
+  const cookies = 'theme=dark; key=k; at=opaque-0123456789';
+  const exchange = new FakeExchange({ headers: [['cookie', cookies]] });
+  credentialReader({ kind: 'cookie', name: 'key' }).strip(exchange);
+  reader.strip(exchange, reader.read(exchange) ?? '');
+  assert.deepEqual(exchange.requestHeaders.apply(exchange.request.headerLines()), [['cookie', 'theme=dark']]);
 });
 
 test('a token in a field that frames the message or that others write refuses the request', () => {
@@ -120,6 +153,7 @@ test('a text of any form that a server has taken leaves the fields that hold it,
     [
       ['content-length', '47'],
       ['x-copy', 'Bearer 47'],
+      ['x-named', 'token=47'],
       ['x-count', '1470'],
     ],
     '/a?t=47&b=1474',

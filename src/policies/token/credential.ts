@@ -1,5 +1,12 @@
 import { GatewayError } from '../../errors.ts';
-import { cookieValues, editCookies, isBeyondClient, withoutParameters } from '../../http/index.ts';
+import {
+  cookiePairs,
+  cookieValues,
+  editCookiePairs,
+  editCookies,
+  isBeyondClient,
+  withoutParameters,
+} from '../../http/index.ts';
 import type { Exchange } from '../policy.ts';
 import { bearer, type Location, type TokenLocation } from './schema.ts';
 import { textReader } from './textExpression.ts';
@@ -60,27 +67,37 @@ export function tokenReader(
 /** Characters of a text that stands in another field by intent only. */
 const leastTelling = 16;
 
-/** An expression does not say where the token stands, so every header and parameter that holds the token goes. */
+/** An expression does not say where the token stands, so every header, cookie and parameter that holds the token goes. */
 function stripHolders(exchange: Exchange, token: string): void {
-  const holders = exchange.request
+  const holds = (value: string): boolean => value.includes(token);
+  const misplaced = exchange.request
     .headerLines()
-    .flatMap(([name, value]) => (value.includes(token) ? [name] : []));
-  const misplaced = holders.find(isBeyondClient);
+    .find(([name, value]) => isBeyondClient(name) && holds(value));
   if (misplaced !== undefined)
-    throw new GatewayError('token_misplaced', { detail: `the token is also in ${misplaced}` });
-  for (const name of holders) exchange.requestHeaders.remove(name);
+    throw new GatewayError('token_misplaced', { detail: `the token is also in ${misplaced[0]}` });
+  removeFields(exchange, holds);
   dropParameters(exchange, (pair) => new URLSearchParams(pair).toString().includes(encoded(token)));
 }
 
 /** A short text may be a part of others by chance. */
 function stripWhole(exchange: Exchange, token: string): void {
-  for (const [name, value] of exchange.request.headerLines())
-    if (isWhole(value, token) && !isBeyondClient(name)) exchange.requestHeaders.remove(name);
+  removeFields(exchange, (value) => isWhole(value, token));
   dropParameters(exchange, (pair) => [...new URLSearchParams(pair).values()].includes(token));
 }
 
-/** Is the value the text, alone or behind a scheme? */
-const isWhole = (value: string, text: string): boolean => value === text || value.endsWith(` ${text}`);
+/** Removes the fields that hold a token. Cookies without the token stay: the backend keeps its sessions in them. */
+function removeFields({ request, requestHeaders }: Exchange, holds: (value: string) => boolean): void {
+  for (const [name, value] of request.headerLines())
+    if (name !== 'cookie' && !isBeyondClient(name) && holds(value)) requestHeaders.remove(name);
+  const cookies = request.header('cookie') ?? '';
+  if (cookiePairs(cookies).some(holds)) editCookiePairs(request, requestHeaders, holds);
+  // A text with a semicolon stands in no single cookie.
+  else if (holds(cookies)) requestHeaders.remove('cookie');
+}
+
+/** Is the value the text, alone, or behind a scheme or a name? */
+const isWhole = (value: string, text: string): boolean =>
+  value === text || [` ${text}`, `=${text}`, `="${text}"`].some((end) => value.endsWith(end));
 
 /**
  * Is the text a token in compact form (RFC 7515 §3.1, RFC 7516 §3.1)? A caller may choose any text, such as a number

@@ -196,11 +196,12 @@ test('no token that an expression has read reaches the backend', async (t) => {
     },
   });
   const [subject, actor] = [await server.issue({ sub: 'alice' }), await server.issue({ sub: 'agent' })];
-  const { status, got } = await ask({ 'x-user': subject, 'x-agent': actor, 'x-other': 'kept' });
+  const cookie = `theme=dark; copy=${subject}; session=abc`;
+  const { status, got } = await ask({ 'x-user': subject, 'x-agent': actor, 'x-other': 'kept', cookie });
   assert.equal(status, 200);
   assert.deepEqual(
-    ['x-user', 'x-agent', 'x-other'].map((name) => got?.get(name)),
-    [null, null, 'kept'],
+    ['x-user', 'x-agent', 'x-other', 'cookie'].map((name) => got?.get(name)),
+    [null, null, 'kept', 'theme=dark; session=abc'],
   );
 });
 
