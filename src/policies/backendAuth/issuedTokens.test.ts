@@ -113,6 +113,34 @@ test('requests wait ten seconds for a token, and one that arrives later serves t
   assert.equal(await get(), 'next');
 });
 
+test('a failure does not replace a token that arrived late while the failed request was under way', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let now = 0;
+  const tokens = new IssuedTokens({ maxEntries: 1, defaultTtlMs: 60_000 }, () => now);
+  const asked: PromiseWithResolvers<IssuedToken>[] = [];
+  const get = async (): Promise<string> =>
+    await tokens.get(['a'], [], async () => {
+      asked.push(Promise.withResolvers());
+      return await (asked.at(-1) as (typeof asked)[number]).promise;
+    });
+  const first = get();
+  t.mock.timers.tick(10_000);
+  await assert.rejects(first, { code: 'backend_auth_failed' });
+  now = 1_000;
+  const second = get();
+  asked[0]?.resolve({ token: 'late', expiresAt: undefined });
+  await new Promise(setImmediate);
+  asked[1]?.reject(new GatewayError('backend_login_required'));
+  await assert.rejects(second, { code: 'backend_login_required' });
+  assert.equal(await get(), 'late');
+  now = 120_000;
+  const third = get();
+  asked[2]?.reject(new GatewayError('backend_login_required'));
+  await assert.rejects(third, { code: 'backend_login_required' });
+  await assert.rejects(get, { code: 'backend_login_required' });
+  assert.equal(asked.length, 3, 'a token that has ended keeps no failure away');
+});
+
 test('the policies of a tenant share a memory for tokens, and a policy that ends gives its part back', async () => {
   const { keySets } = toolsWith([]);
   const cache = { maxEntries: 1_000_000, defaultTtlMs: 60_000 };

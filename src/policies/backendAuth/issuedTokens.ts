@@ -102,6 +102,9 @@ export class IssuedTokens<Token = string> {
 
   private keepFailure(key: string, failure: unknown): void {
     if (!(failure instanceof GatewayError)) return;
+    const kept = this.kept.get(key);
+    // The token of an earlier request has arrived late, while this request was under way.
+    if (kept !== undefined && 'token' in kept && kept.until > this.now()) return;
     const { code } = failure;
     if (code === 'backend_login_required' || code === 'backend_auth_failed')
       this.keep(key, { failure, until: this.now() + failureMs[code], characters: smallEntry });
