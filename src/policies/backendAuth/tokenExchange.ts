@@ -42,7 +42,7 @@ export function tokenExchangeSender(settings: TokenExchangeSettings, tools: Poli
   const subjectReader = tokenReader(subject.source, 'subjectToken');
   const actorReader = actor && tokenReader(actor.source, 'actorToken');
   const params = Object.entries(settings.params).map(
-    ([name, expression]) => [name, textReader(expression, `additionalParams.${name}`)] as const,
+    ([name, expression]) => [name, textReader(expression, `additionalParams.${name}`).read] as const,
   );
   const fixed = [
     ...parametersOf(settings),

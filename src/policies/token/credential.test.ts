@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeKey, makeToken } from '../../auth/token.testing.ts';
-import { GatewayError } from '../../errors.ts';
+import { GatewayError, type DecidedBy } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import { refusedRequestHeaders } from '../headerModifier/facts.ts';
@@ -133,6 +133,24 @@ test('the token is taken out by the text that was judged, also where no work is 
   exchange.workLeft = 0;
   reader.strip(exchange, found ?? '');
   assert.deepEqual(exchange.requestHeaders.apply(exchange.request.headerLines()), []);
+});
+
+test('the text of a token for logs is found without work left, and no failure is reported for it again', () => {
+  const reported: string[] = [];
+  class Reporting extends FakeExchange {
+    expressionFailed(_by: DecidedBy, reason: string): void {
+      reported.push(reason);
+    }
+  }
+  const reader = tokenReader({ kind: 'expression', expression: 'request.headers["x-proof"]' }, 'jwtAuth');
+  const without = new Reporting();
+  assert.equal(reader.read(without), undefined);
+  assert.deepEqual(reader.texts(without), []);
+  assert.deepEqual(reported, ['field not found: x-proof']);
+  const spent = new Reporting({ headers: [['x-proof', ` ${token} `]] });
+  spent.workLeft = 0;
+  assert.deepEqual(reader.texts(spent), [token]);
+  assert.deepEqual([reported.length, spent.annotations], [1, {}]);
 });
 
 test('a text of any form that a server has taken leaves the fields that hold it, and none that others write', () => {

@@ -47,14 +47,10 @@ export function tokenReader(
   form: 'compact' | 'any' = 'compact',
 ): TokenReader {
   if (location.kind !== 'expression') return credentialReader(location);
-  const read = textReader(location.expression, `${what}.location`);
-  const tokenOf = (exchange: Exchange): string | undefined => {
-    const token = read(exchange)?.trim();
-    return token === '' ? undefined : token;
-  };
+  const { read, readForLog } = textReader(location.expression, `${what}.location`);
   return {
-    read: tokenOf,
-    texts: (exchange) => present(tokenOf(exchange)),
+    read: (exchange) => read(exchange)?.trim() || undefined,
+    texts: (exchange) => present(readForLog(exchange)?.trim()),
     strip(exchange, token) {
       if (isCompactToken(token) || (form === 'any' && token.length >= leastTelling))
         stripHolders(exchange, token);
