@@ -5,7 +5,6 @@ import type { Model } from '../model/index.ts';
 import { expressionWords, routeViews, ruleViews, type Plane } from '../workers/index.ts';
 import { play } from './playground.ts';
 import type { RateHistory } from './rateHistory.ts';
-import { RequestRates } from './rates.ts';
 
 export interface GatewayViewsOptions {
   readonly plane: Plane;
@@ -20,7 +19,6 @@ export interface GatewayViewsOptions {
 /** The views of a gateway that serves. */
 export function gatewayViews(options: GatewayViewsOptions): GatewayViews {
   const { plane, model, audit, config, history, isShared } = options;
-  const rates = new RequestRates();
   const routes: GatewayViews['routes'] = () => {
     const used = model();
     return used === undefined ? [] : routeViews(used, plane.ports);
@@ -32,7 +30,7 @@ export function gatewayViews(options: GatewayViewsOptions): GatewayViews {
   };
   return {
     startedAt: Date.now(),
-    rates: async () => rates.of(await plane.counts()),
+    rates: async () => history.ratesOf(await plane.counts()),
     rateHistory: () => history.samples,
     routes,
     rules: () => {

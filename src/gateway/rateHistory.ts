@@ -1,12 +1,14 @@
-import type { RateSample } from '../admin/index.ts';
+import type { Rates, RateSample } from '../admin/index.ts';
 import type { MetricsSnapshot } from '../telemetry/index.ts';
-import { bucketsOf, quantile, sinceThen, totalsOf, type Buckets } from './rates.ts';
+import { bucketsOf, quantile, ratesOf, sinceThen, totalsOf, type Buckets } from './rates.ts';
 
 /** Five minutes at one sample in two seconds. */
 const mostSamples = 150;
 const periodMs = 2_000;
 /** Samples of a gateway with very many routes take long: it reads them less often. */
 const restFactor = 100;
+/** Durations of now are those of requests since so many milliseconds. */
+const recentMs = 30_000;
 
 interface Reading extends ReturnType<typeof totalsOf> {
   readonly at: number;
@@ -19,6 +21,8 @@ export class RateHistory {
   private readonly now: () => number;
   private readonly kept: RateSample[] = [];
   private last: Reading | undefined;
+  /** Those of the last `recentMs`, and one before them. */
+  private readonly recent: Reading[] = [];
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
@@ -31,6 +35,12 @@ export class RateHistory {
   /** The oldest sample comes first. */
   get samples(): readonly RateSample[] {
     return this.kept;
+  }
+
+  /** The rates of now. @param metrics as the gateway has them now */
+  ratesOf(metrics: MetricsSnapshot): Rates {
+    this.forget(this.now());
+    return ratesOf(metrics, this.recent[0]?.buckets ?? new Map());
   }
 
   start(): void {
@@ -57,6 +67,8 @@ export class RateHistory {
     const reading: Reading = { at: this.now(), ...totalsOf(metrics), buckets: bucketsOf(metrics) };
     const { last } = this;
     this.last = reading;
+    this.recent.push(reading);
+    this.forget(reading.at);
     if (last === undefined || reading.at <= last.at) return;
     const seconds = (reading.at - last.at) / 1_000;
     // The counters of a worker that was replaced begin at zero.
@@ -72,6 +84,10 @@ export class RateHistory {
       p99Ms: rounded(quantile(buckets, 0.99)),
     });
     if (this.kept.length > mostSamples) this.kept.shift();
+  }
+
+  private forget(now: number): void {
+    while (now - (this.recent[1]?.at ?? now) >= recentMs) this.recent.shift();
   }
 }
 

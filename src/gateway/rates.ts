@@ -4,45 +4,18 @@ import type { MetricsSnapshot } from '../telemetry/index.ts';
 /** The statuses of refusals by policies. */
 const refusedStatuses: ReadonlySet<string> = new Set(['401', '403', '429']);
 
-/** Durations are those of the last one to two periods, in milliseconds. */
-const periodMs = 30_000;
-
 /** Upper bound of a bucket in seconds → requests that took no longer. */
 export type Buckets = ReadonlyMap<number, number>;
 
-/** Makes totals and durations of requests out of the metrics of the gateway. */
-export class RequestRates {
-  private readonly now: () => number;
-  /** The buckets at the beginning of the period before this one, and of this one. */
-  private before: Buckets = new Map();
-  private begin: Buckets = new Map();
-  private since: number;
-
-  /** @param now milliseconds of a clock that does not jump */
-  constructor(now: () => number = () => performance.now()) {
-    this.now = now;
-    this.since = now();
-  }
-
-  of(metrics: MetricsSnapshot): Rates {
-    const buckets = bucketsOf(metrics);
-    const recent = sinceThen(buckets, this.before);
-    this.pass(buckets);
-    return {
-      ...totalsOf(metrics),
-      mcpCalls: totalOf(metrics, 'portcullis_mcp_requests_total'),
-      p50Ms: quantile(recent, 0.5),
-      p99Ms: quantile(recent, 0.99),
-    };
-  }
-
-  private pass(buckets: Buckets): void {
-    const now = this.now();
-    if (now - this.since < periodMs) return;
-    this.before = now - this.since < 2 * periodMs ? this.begin : buckets;
-    this.begin = buckets;
-    this.since = now;
-  }
+/** Makes totals and durations of requests out of the metrics of the gateway. @param before durations are those since then */
+export function ratesOf(metrics: MetricsSnapshot, before: Buckets): Rates {
+  const recent = sinceThen(bucketsOf(metrics), before);
+  return {
+    ...totalsOf(metrics),
+    mcpCalls: totalOf(metrics, 'portcullis_mcp_requests_total'),
+    p50Ms: quantile(recent, 0.5),
+    p99Ms: quantile(recent, 0.99),
+  };
 }
 
 /** Requests since the start. */
