@@ -29,9 +29,12 @@ export function listen(options: HandlerOptions, client: ClientRequest, session: 
   const place = streams.placeOf(lastEventId);
   if (place !== undefined) {
     // The stream has no further events: 204 tells an event source to stop asking.
-    if (place.journal.over(place.seq)) reply.send({ status: 204 });
-    else
-      joinStream(options, client, session, (stream, itemRules) => streams.resume(stream, place, itemRules));
+    if (place.journal.over(place.seq)) {
+      reply.send({ status: 204 });
+      return;
+    }
+    if (streams.addsGet(place)) refuseMore(session);
+    joinStream(options, client, session, (stream, itemRules) => streams.resume(stream, place, itemRules));
     return;
   }
   const found = streams.readElsewhere(lastEventId);

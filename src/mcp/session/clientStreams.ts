@@ -56,7 +56,7 @@ export class ClientStreams implements PostResponseHost {
   ) {
     this.gauge = gauge;
     this.onUndeliverable = onUndeliverable;
-    this.store = new JournalStore(room, before);
+    this.store = new JournalStore(room, before, (journal) => this.isUsed(journal));
     this.dropped = new ThrottledLog(log, 'Messages dropped: the client has no open stream');
     this.outbox = new Outbox(room, (held) => {
       this.dropped.warn({});
@@ -97,6 +97,11 @@ export class ClientStreams implements PostResponseHost {
     return this.gets.length >= maxGetStreams;
   }
 
+  /** Would a resumption make one GET stream more? */
+  addsGet({ journal }: JournalPlace): boolean {
+    return !journal.done && !this.isUsed(journal);
+  }
+
   pressed(): void {
     if (this.pressure++ === 0) this.gauge.pressed();
   }
@@ -116,6 +121,10 @@ export class ClientStreams implements PostResponseHost {
     if (this.outbox.size === 0 || !answer.takesEvents) return;
     // A server that asked while nobody listened still waits for the answer.
     for (const held of this.outbox.take(true)) this.give(answer, held.text, held.askedId);
+  }
+
+  private isUsed(journal: Journal): boolean {
+    return this.streaming.get(journal)?.closed === false || this.gets.some((get) => get.journal === journal);
   }
 
   openJournal(answer: PostResponse): Journal {

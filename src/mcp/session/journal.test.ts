@@ -76,6 +76,42 @@ test('a resumed stream replays that stream only', async () => {
   await resumed.cancel();
 });
 
+test('the stream of a call in progress can be resumed after many further streams of its session', async () => {
+  const client = await open();
+  const leave = new AbortController();
+  const events = await client.stream(progress(client), {}, leave.signal);
+  await events.next();
+  const accept = { accept: 'text/event-stream, application/json' };
+  for (let i = 0; i < 70; i++) await (await client.stream(client.tool('echo', { text: 'x' }), accept)).rest();
+  leave.abort();
+  await until('the gateway has noticed', () => viewOf(client).attached === false);
+  const resumed = await client.get({ 'last-event-id': events.lastId });
+  await client.call('release');
+  assert.ok((await resumed.rest()).at(-1)?.result, 'the response of the call');
+});
+
+test('a client that resumes lost streams has as few open ones as any other client', async () => {
+  const client = await open();
+  const lost: string[] = [];
+  for (let i = 0; i < 5; i++) {
+    const get = await client.get();
+    await client.call('changed');
+    await get.next();
+    lost.push(get.lastId);
+    await get.cancel();
+    await until('the stream is gone', () => viewOf(client).streams === 0);
+  }
+  const statuses: number[] = [];
+  for (const id of lost) {
+    const { status } = await fetch(harness.url, {
+      headers: client.headers({ accept: 'text/event-stream', 'last-event-id': id }),
+    });
+    statuses.push(status);
+  }
+  assert.deepEqual(statuses, [200, 200, 200, 200, 409]);
+  assert.equal(await client.delete(), 204);
+});
+
 test('an unknown event id opens a new stream', async () => {
   const client = await open();
   for (const id of ['nonsense', '999-1', '1']) {

@@ -15,7 +15,7 @@ export interface JournalEvent {
 /** Events and characters kept for one session, over all of its streams. */
 const maxEvents = 256;
 const maxLength = 1_048_576;
-/** Streams remembered for one session. */
+/** Streams remembered for one session, beyond those in use. */
 const maxJournals = 64;
 
 /** The events of one stream. An event id is `<stream>-<number>`: unique in the session, and it names its stream. */
@@ -92,11 +92,16 @@ export class JournalStore {
   private length = 0;
   private last: number;
   private readonly room: RetainedMemory;
+  private readonly isUsed: (journal: Journal) => boolean;
 
-  /** @param before numbers of streams up to this one are not used */
-  constructor(room: RetainedMemory, before = 0) {
+  /**
+   * @param before numbers of streams up to this one are not used
+   * @param isUsed tells whether more events of a stream may come, or somebody reads it
+   */
+  constructor(room: RetainedMemory, before = 0, isUsed: (journal: Journal) => boolean = () => false) {
     this.room = room;
     this.last = before;
+    this.isUsed = isUsed;
   }
 
   /** @param requests the ids of the requests that the stream answers, as their client wrote them */
@@ -104,11 +109,15 @@ export class JournalStore {
     const journal = new Journal(++this.last, this);
     this.elsewhere?.opened(journal.no, JSON.stringify(requests()));
     this.journals.set(journal.no, journal);
-    if (this.journals.size > maxJournals) {
-      const [oldest] = this.journals.keys();
-      this.journals.delete(oldest!);
-    }
+    if (this.journals.size > maxJournals) this.forgetOne(journal);
     return journal;
+  }
+
+  /** Forgets the oldest stream that has ended, or else one that nobody uses. */
+  private forgetOne(newest: Journal): void {
+    const unused = [...this.journals.values()].filter((one) => one !== newest && !this.isUsed(one));
+    const gone = unused.find(({ done }) => done) ?? unused[0];
+    if (gone !== undefined) this.journals.delete(gone.no);
   }
 
   /** The place that a `Last-Event-ID` names; undefined where it is none of ours or forgotten. */
