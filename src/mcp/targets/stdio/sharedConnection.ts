@@ -1,6 +1,15 @@
 import { GatewayError } from '../../../errors.ts';
-import type { Envelope, RpcId } from '../../json/envelope.ts';
+import {
+  cut,
+  edited,
+  memberOf,
+  stringValue,
+  type Envelope,
+  type RpcId,
+  type Span,
+} from '../../json/envelope.ts';
 import { ownResult } from '../../json/ownMessage.ts';
+import type { Edit } from '../../json/scan.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { LargeAnswer, TargetConnection, TargetView, Waiter } from '../kind/target.ts';
@@ -43,7 +52,11 @@ export class SharedConnection implements TargetConnection, ChildUser {
   }
 
   open(initialize: Outgoing, waiter: Waiter): void {
-    this.child.open(initialize, waiter);
+    const { isOnePrincipals } = this.child;
+    this.child.open(initialize, {
+      answered: (response) => waiter.answered(answerTo(initialize.envelope, response, isOnePrincipals)),
+      failed: (error) => waiter.failed(error),
+    });
   }
 
   /** No session can begin to use the child. */
@@ -160,6 +173,31 @@ export class SharedConnection implements TargetConnection, ChildUser {
     return { ...this.child.connection.view(), pending: [...this.calls()].length };
   }
 }
+
+/**
+ * The answer of the server to the gateway's own `initialize`, for a client: of the older of both revisions, and without
+ * subscriptions where the session takes none.
+ */
+function answerTo({ method, text, body }: Envelope, response: Envelope, withoutNews: boolean): Envelope {
+  if (method !== 'initialize' || response.isError) return response;
+  const asked = memberOf(text, body, 'protocolVersion');
+  const given = memberOf(response.text, response.body, 'protocolVersion');
+  const edits: Edit[] = [];
+  if (typeof asked === 'object' && typeof given === 'object' && isOlder(text, asked, response.text, given))
+    edits.push({ ...given, replacement: cut(text, asked) });
+  const capabilities = memberOf(response.text, response.body, 'capabilities');
+  const resources = typeof capabilities === 'object' && memberOf(response.text, capabilities, 'resources');
+  const subscribe = typeof resources === 'object' && memberOf(response.text, resources, 'subscribe');
+  if (withoutNews && typeof subscribe === 'object') edits.push({ ...subscribe, replacement: 'false' });
+  return edited(
+    response,
+    edits.toSorted((a, b) => a.start - b.start),
+  );
+}
+
+/** Revisions of MCP are dates. */
+const isOlder = (text: string, place: Span, otherText: string, other: Span): boolean =>
+  (stringValue(text, place) ?? '') < (stringValue(otherText, other) ?? '');
 
 /** Waits in the place of the session's own waiter, and tells whose call it is. */
 class OwnWaiter implements Waiter {

@@ -78,6 +78,22 @@ test('a call in progress ends with the child that was replaced by a reload', asy
   await until('the former child has ended', () => harness.runtime.view().children === 1);
 });
 
+test('a client gets its own revision, and no offer of subscriptions, from the program of its user', async (t) => {
+  const harness = await startHarness({
+    backend: mcpBackend({ targets: [own] }),
+    caller: () => ({ principal: 'ada' }),
+  });
+  t.after(() => harness.close());
+  for (const version of ['2025-11-25', '2025-06-18', '2024-11-05']) {
+    const { json } = await new RawClient(harness.url).initialize(version);
+    const { protocolVersion, capabilities } = json.result as {
+      protocolVersion: string;
+      capabilities: { resources: { subscribe?: boolean } };
+    };
+    assert.deepEqual([protocolVersion, capabilities.resources.subscribe], [version, false]);
+  }
+});
+
 for (const scope of ['user', 'shared'] as const)
   test(`a call in progress ends with its session, although the child goes on (scope: ${scope})`, async (t) => {
     const harness = await startHarness({
