@@ -85,6 +85,23 @@ test('answers that are no JSON object are content of their kind', async (t) => {
   });
 });
 
+test('an answer is a JSON object only as its charset reads it', async (t) => {
+  const { api, client: open } = await stage(t);
+  const client = await open();
+  const headers = { 'content-type': 'application/json; charset=shift_jis' };
+  // The last byte of "Á" in UTF-8 takes the backslash after it away in Shift JIS.
+  const body = Buffer.from(JSON.stringify({ name: 'Á"}} and more' }));
+  api.answer = () => ({ headers, body });
+  const text = new TextDecoder('shift_jis').decode(body);
+  assert.deepEqual(await call(client, 'order', { body: { petId: 1 } }), {
+    content: [{ type: 'text', text }],
+  });
+  const pet = Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0x83, 0x5c]), Buffer.from('"}')]);
+  api.answer = () => ({ headers, body: pet });
+  const found = await call(client, 'order', { body: { petId: 1 } });
+  assert.deepEqual(found.structuredContent, { name: 'ソ' });
+});
+
 test('the path of the configuration takes the place of the path of the server', async (t) => {
   const api = await startApi(() => jsonReply([]));
   const target = apiTarget(api.port, petstoreText, { path: '/mine?v=1' });

@@ -272,12 +272,17 @@ export class OpenApiConnection implements TargetConnection {
   }
 
   private respond(wireId: number, text: string): void {
+    const response = readEnvelope(text);
+    if (typeof response === 'string') {
+      this.failed(
+        wireId,
+        targetError('mcp_target_failed', this.name, 'has an answer that makes no result', response),
+      );
+      return;
+    }
     const waiter = this.waiting.take(wireId);
     this.settled(wireId);
-    if (waiter === undefined) return;
-    const response = readEnvelope(text);
-    if (typeof response === 'string') throw new Error(`a response of the gateway is no message: ${response}`);
-    deliverResponse(waiter, response);
+    if (waiter !== undefined) deliverResponse(waiter, response);
   }
 
   private failed(wireId: number, error: GatewayError): void {

@@ -29,7 +29,11 @@ export async function toolResult(answer: ApiAnswer, options: ResultOptions): Pro
   }
   if (!isText(type, body)) return result([binaryPart(answer, options.tool)]);
   const text = decoded(type, body);
-  if (isJsonType(type) && isObjectText(text) && (await isJson(body, options.maxJsonDepth)))
+  if (
+    isJsonType(type) &&
+    isObjectText(text) &&
+    (await isJson(utf8Of(type, body, text), options.maxJsonDepth))
+  )
     return result([textPart(text)], text.replaceAll(/[\r\n]/g, ' '));
   return options.promisesObject ? errorResult(brokenPromise(line, text)) : result([textPart(text)]);
 }
@@ -94,6 +98,10 @@ function charsetOf(type: string): TextDecoder | undefined {
 }
 
 const decoded = (type: string, body: Buffer): string => charsetOf(type)?.decode(body) ?? body.toString();
+
+/** The bytes of the text that the client gets: those of another charset may be JSON although their text is none. */
+const utf8Of = (type: string, body: Buffer, text: string): Buffer =>
+  (charsetOf(type)?.encoding ?? 'utf-8') === 'utf-8' ? body : Buffer.from(text);
 
 const isObjectText = (text: string): boolean => text.charCodeAt(skipSpace(text, 0)) === 0x7b;
 
