@@ -1,5 +1,8 @@
 /** The era in which servers are spoken to. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { McpTarget } from '../../../model/index.ts';
@@ -197,6 +200,35 @@ test('a legacy client is served by a modern child, without a probe of later sess
   const started = harness.log.filter(({ message }) => message === 'Target started');
   assert.equal(started.length, 3, 'one child more than sessions');
 });
+
+/** A legacy server that holds a folder as a lock, and leaves slowly. */
+const lockingProgram = `
+  const { mkdirSync, rmdirSync } = require('node:fs');
+  const [folder] = process.argv.slice(1);
+  mkdirSync(folder);
+  const answer = (id, said) => console.log(JSON.stringify({ jsonrpc: '2.0', id, ...said }));
+  require('node:readline')
+    .createInterface({ input: process.stdin })
+    .on('line', (line) => {
+      const { id, method } = JSON.parse(line);
+      const capabilities = { tools: {} };
+      const serverInfo = { name: 'locks', version: '1' };
+      if (method === 'initialize')
+        answer(id, { result: { protocolVersion: '2025-11-25', capabilities, serverInfo } });
+      else if (method === 'tools/list') answer(id, { result: { tools: [] } });
+      else if (id !== undefined) answer(id, { error: { code: -32601, message: 'Method not found' } });
+    })
+    .on('close', () => setTimeout(() => rmdirSync(folder), 200));
+`;
+
+for (const scope of ['session', 'user'] as const)
+  test(`a child is asked in the other era when the one before has ended (scope: ${scope})`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-era-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const args = ['-e', lockingProgram, join(folder, 'lock')];
+    const harness = await gateway(t, stdioTarget(scope === 'user' ? { args, scope } : { args }));
+    assert.equal(await serverEra.modern(harness), 'legacy');
+  });
 
 test('a session that ends while its server is asked in the other era leaves nothing behind', async (t) => {
   const harness = await gateway(t, oldChild('', { startTimeoutMs: 60_000 }));

@@ -81,6 +81,7 @@ export class SharedChild implements TargetListener, Tenant {
   private readonly endsAt: number;
   private isRetired = false;
   private isOver = false;
+  private ended: Promise<void> | undefined;
 
   constructor(start: SharedChildStart) {
     this.name = start.name;
@@ -248,6 +249,11 @@ export class SharedChild implements TargetListener, Tenant {
     clearTimeout(this.timer);
     clearTimeout(this.expiry);
     this.start.onEnd(this);
-    void this.connection.close(graceMs);
+    this.ended = this.connection.close(graceMs);
+  }
+
+  /** Resolves when nothing is left of a child that ends; at once where it goes on. Never rejects. */
+  get whenEnded(): Promise<void> {
+    return this.ended ?? Promise.resolve();
   }
 }

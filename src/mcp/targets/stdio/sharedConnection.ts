@@ -152,7 +152,7 @@ export class SharedConnection implements TargetConnection, ChildUser {
 
   close(): Promise<void> {
     this.end('has been stopped');
-    return Promise.resolve();
+    return this.child.whenEnded;
   }
 
   /** The session leaves the child. @param why its calls fail */
