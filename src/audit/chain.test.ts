@@ -119,6 +119,18 @@ describe('verification of a chain', () => {
     assert.deepEqual(kindsOf(await stream.verify()), ['missing']);
   });
 
+  test('files of checkpoints without any checkpoint are a problem, and one of several is named', async (t) => {
+    const stream = new Stream(t);
+    const quiet = join(stream.folder, 'quiet.log');
+    writeFileSync(quiet, '2026-11-28T12:00:00.000Z INFO  Configuration loaded\n');
+    const without = await stream.verify(false, [quiet]);
+    assert.deepEqual(kindsOf(without), ['checkpoint']);
+    assert.match(without.problems[0]!.message, /no checkpoint found in .*quiet\.log/);
+    stream.checkpoint();
+    const found = await stream.verify(false, [quiet, stream.checkpointFile]);
+    assert.deepEqual([found.problems, found.withoutCheckpoint], [[], [quiet]]);
+  });
+
   test('torn lines, blank lines and repeated batches are no problems', async (t) => {
     const stream = new Stream(t);
     const torn = stream.lines[6]!.slice(0, 40);

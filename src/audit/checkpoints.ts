@@ -89,38 +89,79 @@ const textStart = /(?:^|\s)\d{4}-\d\d-\d\dT[\d:.]+Z (?:DEBUG|INFO|WARN|ERROR) +/
 const textForm =
   /^Audit checkpoint (?:[\w.-]+=\S+ )*?writer=(\S+) epoch=(\S+) seq=(\S+) mac=(\S+) signature=(\S+)$/;
 
+/** Colours, which a collector may add. The gateway escapes those of clients. */
+const colours = /\u001b\[[\d;]*m/g;
+/** A container runtime (CRI) has split a longer line, and this is not its last piece. */
+const splitLine = /^\S+ (?:stdout|stderr) P /;
+
 /**
- * Reads a checkpoint from a line of a checkpoint file, or of the log in either form; undefined where there is none. The log
- * has texts of clients, too, so a line with all the names need not be a checkpoint.
+ * Reads a checkpoint from a line of a checkpoint file, or of the log in either form; undefined where there is none. A
+ * collector may have put the line of the log into a JSON object. The log has texts of clients, too, so a line with all the
+ * names need not be a checkpoint.
  */
 export function readCheckpoint(line: string): Checkpoint | undefined {
   if (!line.includes('signature')) return undefined;
-  const start = textStart.exec(line);
-  if (start !== null) {
-    const [, writer, epoch, seq, mac, signature] =
-      textForm.exec(line.slice(start.index + start[0].length)) ?? [];
-    return checkpointOf({ writer, epoch, seq, mac, signature });
-  }
-  const members = objectIn(line);
-  if (members === undefined) return undefined;
-  const isLogged = members['message'] === checkpointMessage;
-  if (!isLogged && !Object.keys(members).every((name) => memberNames.has(name))) return undefined;
-  return checkpointOf(members);
+  const read = readLine(line);
+  if (read === undefined || !('members' in read)) return read;
+  const { members } = read;
+  const own = checkpointIn(members);
+  if (own !== undefined) return own;
+  const wrapped = wrappedLine(members);
+  const inner = wrapped === undefined ? undefined : readLine(wrapped);
+  return inner !== undefined && 'members' in inner ? checkpointIn(inner.members) : inner;
 }
 
-/** The JSON object that ends a line. A collector may write something before it. */
-function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
-  const start = line.indexOf('{');
-  if (start === -1) return undefined;
+type Members = Readonly<Record<string, unknown>>;
+
+/** Reads a line as text or as JSON. The form that begins first counts: texts of clients stand behind the beginning. */
+function readLine(coloured: string): Checkpoint | { readonly members: Members } | undefined {
+  const line = coloured.replaceAll(colours, '');
+  if (splitLine.test(line)) return undefined;
+  const start = textStart.exec(line);
+  const brace = line.indexOf('{');
+  if (brace !== -1 && (start === null || brace < start.index)) {
+    const members = objectIn(line.slice(brace));
+    if (members !== undefined) return { members };
+  }
+  if (start === null) return undefined;
+  const [, writer, epoch, seq, mac, signature] =
+    textForm.exec(line.slice(start.index + start[0].length)) ?? [];
+  return checkpointOf({ writer, epoch, seq, mac, signature });
+}
+
+/** @param text begins with a brace, so JSON in it is an object */
+function objectIn(text: string): Members | undefined {
   try {
-    // A text that begins with a brace is an object.
-    return JSON.parse(line.slice(start)) as Record<string, unknown>;
+    return JSON.parse(text) as Members;
   } catch {
     return undefined;
   }
 }
 
-function checkpointOf(members: Readonly<Record<string, unknown>>): Checkpoint | undefined {
+/**
+ * The line that a collector has put into an object: Docker, Fluent Bit and Fluentd name it `log`, Vector and others
+ * `message`. A line of the gateway itself is no such object, because its fields may hold texts of clients.
+ */
+function wrappedLine(members: Members): string | undefined {
+  // Every line of the log has a level, and every line of the access log a duration.
+  if ('level' in members || 'durationMs' in members) return undefined;
+  // A client could make a piece of a long line look like a line. Only the last piece has the line break.
+  if (members['logtag'] === 'P') return undefined;
+  const { log, message } = members;
+  if (typeof log === 'string') return isOfDocker(members) && !log.endsWith('\n') ? undefined : log.trimEnd();
+  return typeof message === 'string' ? message.trimEnd() : undefined;
+}
+
+const dockerNames: ReadonlySet<string> = new Set(['log', 'stream', 'time', 'attrs']);
+const isOfDocker = (members: Members): boolean => Object.keys(members).every((name) => dockerNames.has(name));
+
+function checkpointIn(members: Members): Checkpoint | undefined {
+  const isLogged = members['message'] === checkpointMessage;
+  if (!isLogged && !Object.keys(members).every((name) => memberNames.has(name))) return undefined;
+  return checkpointOf(members);
+}
+
+function checkpointOf(members: Members): Checkpoint | undefined {
   const textOf = (name: keyof typeof forms): string | undefined => {
     const value = String(members[name]);
     return forms[name].test(value) ? value : undefined;

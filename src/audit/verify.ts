@@ -51,6 +51,8 @@ export interface Verification {
   /** Pieces of lines, which a full disk or a crash leaves behind. */
   readonly torn: number;
   readonly checkpoints: number;
+  /** Files of checkpoints in which none was found, while other files have some. */
+  readonly withoutCheckpoint: readonly string[];
 }
 
 /**
@@ -59,8 +61,11 @@ export interface Verification {
  */
 export async function verifyFiles(options: VerifyOptions): Promise<Verification> {
   const check = new Check(options);
-  for (const file of options.checkpoints)
+  for (const file of options.checkpoints) {
+    const before = check.checkpoints;
     for await (const { text, at } of linesOf(file)) check.checkpoint(text, at);
+    if (check.checkpoints === before) check.withoutCheckpoint.push(file);
+  }
   for (const file of await filesInOrder(options.files))
     for await (const { text, at } of linesOf(file)) check.line(text, at);
   return check.result();
@@ -86,7 +91,9 @@ class Check {
   private oldestFile: string | undefined;
   private lines = 0;
   private torn = 0;
-  private checkpoints = 0;
+  checkpoints = 0;
+  /** Files of checkpoints in which none was found. */
+  readonly withoutCheckpoint: string[] = [];
 
   constructor(options: VerifyOptions) {
     this.options = options;
@@ -160,6 +167,14 @@ class Check {
     for (const [epoch, places] of this.expected) this.compare(epoch, places);
     if (this.lines === 0)
       this.problems.push({ kind: 'missing', at: undefined, message: 'the files have no line of a chain' });
+    const { checkpoints } = this.options;
+    // A log of a quiet day has no checkpoint, but others have some.
+    if (this.checkpoints === 0 && checkpoints.length > 0)
+      this.problems.push({
+        kind: 'checkpoint',
+        at: undefined,
+        message: `no checkpoint found in ${checkpoints.join(', ')}: nothing shows whether the end of the stream was cut off`,
+      });
     return {
       lines: this.lines,
       epochs: [...this.epochs.values()],
@@ -169,6 +184,7 @@ class Check {
       unfinished: this.intents.size,
       torn: this.torn,
       checkpoints: this.checkpoints,
+      withoutCheckpoint: this.checkpoints === 0 ? [] : this.withoutCheckpoint,
     };
   }
 

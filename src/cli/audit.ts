@@ -11,7 +11,7 @@ const when = (ms: number): string => (ms === 0 ? 'unknown time' : new Date(ms).t
 
 /** The report on a stream, a line each. */
 function reportOf(found: Verification): string[] {
-  const { epochs, gaps, problems, copies, lines, unfinished, torn, checkpoints } = found;
+  const { epochs, gaps, problems, copies, lines, unfinished, torn, checkpoints, withoutCheckpoint } = found;
   const report: string[] = [];
   for (const { writer, epoch, first, last, startTime, endTime, stopped } of epochs)
     report.push(
@@ -31,6 +31,7 @@ function reportOf(found: Verification): string[] {
   }
   if (unfinished > 0) report.push(`unfinished: ${unfinished} operations have an intent and no outcome`);
   if (torn > 0) report.push(`torn: ${torn} pieces of lines that a crash or a full disk left behind`);
+  for (const file of withoutCheckpoint) report.push(`no checkpoint found in ${file}`);
   for (const { at, message } of copies.slice(0, maxListed))
     report.push(`repeated: ${at.file}:${at.line}: ${message}`);
   if (copies.length > maxListed) report.push(`… and ${copies.length - maxListed} more copies`);
