@@ -766,6 +766,8 @@ for (const workers of [1, 2])
       params: { name: 'delete', arguments: { path: '/etc', depth: 2 } },
     };
     const call = `POST /mcp HTTP/1.1\nHost: a\nContent-Type: application/json\n\n${JSON.stringify(message)}`;
+    const ofTeam = 'GET /orders HTTP/1.1\nHost: a\nX-Team: blue\n\n';
+    const refused = 'GET /orders HTTP/1.1\nHost: a\nX-Who: eve\n\n';
     const claims = { sub: 'ada', groups: ['ops'] };
     const expressions: readonly (readonly [string, object, unknown])[] = [
       ['1 + 1', {}, { value: 2, type: 'int' }],
@@ -776,6 +778,14 @@ for (const workers of [1, 2])
       ['mcp.tool.arguments.path.startsWith("/etc")', { request: call }, { value: true, type: 'bool' }],
       ['mcp.tool.arguments', { request: call }, { value: { path: '/etc', depth: 2 }, type: 'map' }],
       ['mcp.methodName', { request: call }, { value: 'tools/call', type: 'string' }],
+      ['request.headers["x-team"]', { request: ofTeam }, { value: 'blue', type: 'string' }],
+      ['"x-team" in request.headers', {}, { value: false, type: 'bool' }],
+      ['request.headers["x-who"]', { request: refused }, { value: 'eve', type: 'string' }],
+      [
+        'request.headers["content-type"] + mcp.tool.name',
+        { request: call },
+        { value: 'application/jsondelete', type: 'string' },
+      ],
       [
         'response.code == 403 && policy == "authorization"',
         { record: { status: 403, decidedBy: { policy: 'authorization' } } },

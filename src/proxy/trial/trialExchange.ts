@@ -64,6 +64,12 @@ export class TrialExchange extends LiveExchange {
     throw new BackendReached();
   }
 
+  /** An expression may be tried on the request after its end. */
+  override finish(): void {
+    this.keepLines();
+    super.finish();
+  }
+
   override fail(error: unknown): void {
     if (error instanceof BackendReached) {
       this.reached();
