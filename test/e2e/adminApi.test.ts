@@ -796,6 +796,17 @@ for (const workers of [1, 2])
       assert.deepEqual(await cel({ expression, ...more }), expected, expression);
   });
 
+test('an expression over the head has its value for a request whose body is absent or cut', async () => {
+  const operator = operatorOf(gatewayWith(1));
+  for (const framing of ['Content-Length: 12', 'Transfer-Encoding: chunked'])
+    for (const body of ['', '{"cut'])
+      for (const path of ['/mcp', '/orders']) {
+        const request = `POST ${path} HTTP/1.1\nHost: a\n${framing}\n\n${body}`;
+        const answer = await operator('POST', '/api/v1/cel', { expression: 'request.path', request });
+        assert.deepEqual([answer.status, answer.json], [200, { value: path, type: 'string' }]);
+      }
+});
+
 test('an expression that is wrong has an error with its place, and a failed one has its reason', async () => {
   const gateway = gatewayWith(1);
   const operator = operatorOf(gateway);

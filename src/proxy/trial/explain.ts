@@ -71,9 +71,19 @@ export async function explainExpression(
   // No policy of the route asks for a token, or the policy refuses these claims.
   if (claims !== undefined)
     exchange.identity ??= { issuer: textOf(claims['iss']), subject: textOf(claims['sub']), claims };
+  return tryExpression(expression, exchange, await itemOf(exchange, tools.limits));
+}
+
+/** The item of the request; undefined also where its body is cut, malformed or too large. */
+async function itemOf(exchange: TrialExchange, limits: Limits): ReturnType<typeof namedItem> {
   const backend = exchange.route?.of?.backends.find(({ kind }) => kind === 'mcp');
-  const found = await namedItem(backend?.kind === 'mcp' ? backend : undefined, exchange, tools.limits);
-  return tryExpression(expression, exchange, found);
+  try {
+    return await namedItem(backend?.kind === 'mcp' ? backend : undefined, exchange, limits);
+  } catch (error) {
+    // Expressions over the head need no body.
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 const anyRequest = 'GET / HTTP/1.1\nHost: localhost';
