@@ -8,7 +8,7 @@ import { SinkError, type AuditSinkPort } from './auditSink.ts';
 
 type Settings = Extract<AuditSink, { kind: 'http' }>;
 
-/** The least size that the sink remembers after a 413, so that a brief fault does not slow down the stream for good. */
+/** The least size that the sink remembers after a 413, so that its posts grow fast again after a brief fault. */
 const leastPost = 8_192;
 
 /** The collector answered 413. */
@@ -16,7 +16,7 @@ class TooLarge extends Error {}
 
 /**
  * Posts batches of lines to a collector. A batch counts as stored when the collector answers with 2xx. After a 413, the
- * sink posts half of the lines at a time.
+ * sink posts half of the lines at a time. After a batch without a 413, it tries twice as many again.
  */
 export class HttpSink implements AuditSinkPort {
   readonly gatherMs = 500;
@@ -36,6 +36,7 @@ export class HttpSink implements AuditSinkPort {
   async write(bytes: Buffer): Promise<void> {
     let stored = 0;
     let { most } = this;
+    let isRefused = false;
     while (stored < bytes.length) {
       const lines = firstLines(bytes.subarray(stored), most);
       try {
@@ -50,8 +51,11 @@ export class HttpSink implements AuditSinkPort {
         }
         most = Math.floor(lines.length / 2);
         this.most = Math.max(leastPost, most);
+        isRefused = true;
       }
     }
+    // A smaller batch does not show that the collector takes more.
+    if (!isRefused && bytes.length > most) this.most = Math.min(this.maxBatch, most * 2);
   }
 
   writeNow(): void {

@@ -25,9 +25,11 @@ import type { AuditSettings, AuditSink } from '../model/index.ts';
 import { createMetrics, type Logger } from '../telemetry/index.ts';
 import { until } from '../until.testing.ts';
 import { Audit } from './audit.ts';
+import { SinkError } from './auditSink.ts';
 import type { AuditedEnd, AuditedOperation } from './lines.ts';
 import { LiveOperation } from './liveOperation.ts';
 import { FileSink } from './fileSink.ts';
+import { HttpSink } from './httpSink.ts';
 import { verifyFiles, type Verification } from './verify.ts';
 
 const key = Buffer.from('s'.repeat(40));
@@ -109,7 +111,7 @@ const record = (audit: Audit, times: number, name?: string): void => {
 };
 
 /** A collector over HTTP, as a sink. */
-async function collectorThat(t: TestContext, answers: RequestListener): Promise<AuditSink> {
+async function collectorThat(t: TestContext, answers: RequestListener) {
   const collector = createServer(answers);
   collector.listen(0, '127.0.0.1');
   await once(collector, 'listening');
@@ -118,7 +120,7 @@ async function collectorThat(t: TestContext, answers: RequestListener): Promise<
     collector.close();
   });
   const { port } = collector.address() as AddressInfo;
-  return { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 };
+  return { kind: 'http', url: `http://127.0.0.1:${port}/`, timeoutMs: 60_000 } satisfies AuditSink;
 }
 
 /** A collector that appends the lines to a file, and answers 413 for larger requests. */
@@ -308,6 +310,27 @@ describe('sinks that fail', () => {
     audit.end(open, { outcome: 'refused' });
     await audit.close();
     assert.ok((await stage.lost()) > 0, 'lines that the collector never took are counted');
+  });
+
+  test('batches grow again after a spell in which the collector answered 413 to everything', async (t) => {
+    let isBroken = true;
+    const posts: number[] = [];
+    const settings = await collectorThat(t, (request, response) => {
+      posts.push(Number(request.headers['content-length']));
+      request.resume().on('end', () => response.writeHead(isBroken ? 413 : 204).end());
+    });
+    const sink = new HttpSink(settings);
+    const batch = Buffer.from(`${'x'.repeat(1_023)}\n`.repeat(256));
+    await assert.rejects(sink.write(batch), SinkError);
+    isBroken = false;
+    const counts: number[] = [];
+    for (let round = 0; round < 7; round++) {
+      posts.length = 0;
+      await sink.write(batch);
+      counts.push(posts.length);
+    }
+    assert.deepEqual(counts, [32, 16, 8, 4, 2, 1, 1]);
+    await sink.close();
   });
 
   test('a collector that refuses large batches gets smaller ones', async (t) => {
