@@ -164,6 +164,9 @@ export interface ReplyStream {
   write(chunk: string | Buffer, release?: () => void): boolean;
   onDrain(listener: () => void): void;
   end(): void;
-  /** Cuts the connection so that the client sees an incomplete answer. */
-  destroy(): void;
+  /**
+   * Cuts the connection so that the client sees an incomplete answer.
+   * @param error counts for the request; absent where the client is the cause
+   */
+  destroy(error?: GatewayError): void;
 }

@@ -8,7 +8,7 @@ import { until } from '../../src/until.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { openSession } from './session.testing.ts';
-import { inline, rogueBeside, startEchoApp } from './stage.testing.ts';
+import { inline, rogueBackends, rogueBeside, startEchoApp } from './stage.testing.ts';
 
 let echo: Awaited<ReturnType<typeof startEchoApp>>;
 let remote: RemoteServer;
@@ -209,6 +209,41 @@ test('a response that breaks off and a tool that fails are errors of their spans
   assert.deepEqual(errorsOf(calls()), [
     ['tool_error', true],
     [undefined, false],
+  ]);
+});
+
+test('an MCP response that breaks off for its server is an error of both spans, and one that its client cancels is none', async () => {
+  await using collector = await Collector.http();
+  const tracing = { otlpEndpoint: collector.url, otlpProtocol: 'http', randomSampling: true };
+  await using gateway = await startGateway(
+    `config: ${inline({ tracing })}\nbinds: [{ port: 0, listeners: [{ routes: [{ backends: ${rogueBackends} }] }] }]`,
+  );
+  const before = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"';
+  const large = { before, letters: 3_000_000, after: '' };
+  // A session has a server of its own, so the rest of one response does not stand before the other.
+  const [leaving, dying] = [await openSession(gateway.url), await openSession(gateway.url)];
+  const ask = ({ send }: typeof leaving, more: object) =>
+    send('POST', {
+      id: 70,
+      method: 'tools/call',
+      params: { name: 'large', arguments: { ...large, ...more } },
+    });
+  const cancelled = await ask(leaving, {});
+  await leaving.send('POST', { method: 'notifications/cancelled', params: { requestId: 70 } });
+  await assert.rejects(cancelled.text());
+  await assert.rejects((await ask(dying, { dies: true })).text());
+  const calls = () => collector.of('client').filter(({ name }) => name === 'tools/call large');
+  const carriers = () =>
+    calls().flatMap(({ parentSpanId }) =>
+      collector.of('server').filter(({ spanId }) => spanId === parentSpanId),
+    );
+  await until('the spans of both calls', () => carriers().length === 2);
+  const shown = (spans: Collector['spans']) =>
+    spans.map(({ attributes, isError }) => [attributes['error.type'], isError]);
+  assert.deepEqual(shown(calls()).at(-1), ['failed', true]);
+  assert.deepEqual(shown(carriers()), [
+    [undefined, false],
+    ['mcp_response_broken', true],
   ]);
 });
 

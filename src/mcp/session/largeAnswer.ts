@@ -48,8 +48,8 @@ export class JsonParts implements ResponseParts {
     this.stream.end();
   }
 
-  breakOff(): void {
-    this.stream.destroy();
+  breakOff(_refusal: string, why: 'cancelled' | 'error'): void {
+    this.stream.destroy(why === 'error' ? brokenOff() : undefined);
   }
 
   tick(): void {

@@ -1,3 +1,4 @@
+import type { GatewayError } from '../../errors.ts';
 import type { ReplyStream } from '../../http/index.ts';
 
 /** Bytes waiting for a slow client at which its targets are no longer read: as much as the largest event that is kept. */
@@ -60,9 +61,12 @@ export class PacedStream {
     if (!this.stream.closed) this.stream.end();
   }
 
-  /** Cuts the connection so that the client sees an incomplete answer. */
-  destroy(): void {
-    this.stream.destroy();
+  /**
+   * Cuts the connection so that the client sees an incomplete answer.
+   * @param error as in `ReplyStream`
+   */
+  destroy(error?: GatewayError): void {
+    this.stream.destroy(error);
     this.ease();
   }
 

@@ -1,6 +1,8 @@
+import type { GatewayError } from '../../errors.ts';
 import type { HeaderLine, ReplyStream } from '../../http/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 import { localHead } from './reply.ts';
+import { sendError } from './sendError.ts';
 
 /** Begins an answer whose length is not known: chunked, or until close for HTTP/1.0 (RFC 9112 §6.3). */
 export function openStream(
@@ -71,10 +73,11 @@ class LocalStream implements ReplyStream {
     this.exchange.finish();
   }
 
-  destroy(): void {
+  destroy(error?: GatewayError): void {
     if (this.closed) return;
     this.ended = true;
-    this.exchange.connection.destroy();
+    if (error === undefined) this.exchange.connection.destroy();
+    else sendError(this.exchange, error);
   }
 }
 
