@@ -309,6 +309,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   cancel: ((why?: GatewayError) => void) | undefined;
   /** The client takes bytes again. */
   drained: (() => void) | undefined;
+  /** The whole answer is in memory. */
+  isReady = false;
   private requestEdits: HeaderEdits | undefined;
   private responseEdits: HeaderEdits | undefined;
   private closeListeners: (() => void)[] | undefined;
@@ -512,6 +514,13 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
       this.connection.broken(error);
       return false;
     }
+  }
+
+  /** The whole answer is in memory, and its client takes it piece by piece: nothing else has to be done in time. */
+  answerIsReady(): void {
+    this.isReady = true;
+    this.cancel = undefined;
+    this.clearTimers();
   }
 
   /** The answer is complete. The connection goes on when the request is, too. */

@@ -8,6 +8,7 @@ import {
   type Reply,
 } from '../../http/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
+import { PIECE, writeWhole } from './writeWhole.ts';
 
 /** Up to this size a body is written together with its head. */
 export const TOGETHER = 16_384;
@@ -36,11 +37,22 @@ export function sendReply(exchange: LiveExchange, reply: Reply): void {
     if (typeof body === 'string') out.write(body, head.length, 'utf8');
     else body.copy(out, head.length);
     connection.write(out);
-  } else {
+  } else if (length <= PIECE) {
     connection.socket.cork();
     connection.write(head);
     connection.write(typeof body === 'string' ? Buffer.from(body) : body);
     connection.socket.uncork();
+  } else {
+    exchange.responseBytes = head.length;
+    exchange.answerIsReady();
+    connection.write(head);
+    writeWhole(exchange, typeof body === 'string' ? Buffer.from(body) : body, (piece, isLast) => {
+      exchange.responseBytes += piece.length;
+      const more = connection.write(piece);
+      if (isLast) exchange.finish();
+      return more;
+    });
+    return;
   }
   exchange.finish();
 }

@@ -7,6 +7,7 @@ import { Forward, signedHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
 import { timeLimit } from '../exchange/timedRequest.ts';
 import { BufferedResponse } from '../exchange/bufferedResponse.ts';
+import { PIECE, writeWhole } from '../exchange/writeWhole.ts';
 import type { MirroredRequest } from './mirror.ts';
 import type { BufferLimit, Plan } from './plan.ts';
 import { WholeBody } from '../exchange/wholeBody.ts';
@@ -311,7 +312,13 @@ export class PlannedForward extends Forward implements Hedged {
   private release(held: BufferedResponse, done: boolean): boolean {
     this.held = undefined;
     const body = held.bytes;
-    return this.deliver(held.head, body, 0, body.length, held.kind, done);
+    if (body.length <= PIECE || !done) return this.deliver(held.head, body, 0, body.length, held.kind, done);
+    const { exchange } = this;
+    this.deliver(held.head, body, 0, 0, held.kind, false);
+    // Its connection is free for others.
+    exchange.answerIsReady();
+    writeWhole(exchange, body, (piece, isLast) => super.onBody(piece, 0, piece.length, isLast));
+    return true;
   }
 
   private overflow({ failOpen }: BufferLimit, held: BufferedResponse, done: boolean): boolean {

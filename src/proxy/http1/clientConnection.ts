@@ -217,8 +217,9 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
       this.tunnel.endOfClient();
       return;
     }
-    // Finished answers are still delivered; an answer under way has no reader any more.
-    if (this.exchange === undefined && this.socket.writableLength > 0) this.closeGracefully();
+    // Answers that are there are still delivered; nobody waits for one that is yet to come.
+    if (this.exchange?.isReady === true) this.draining = true;
+    else if (this.exchange === undefined && this.socket.writableLength > 0) this.closeGracefully();
     else this.destroy();
   }
 
