@@ -129,6 +129,18 @@ describe('with mcpGuardrails, the gateway', () => {
                     ],
                     [target('shop', shop)],
                   ),
+                  {
+                    matches: [{ path: { pathPrefix: '/keyed' } }],
+                    policies: {
+                      apiKey: {
+                        mode: 'strict',
+                        keys: [{ key: 'topsecret-0123456789abcdef' }],
+                        location: { queryParameter: { name: 'key' } },
+                      },
+                      mcpGuardrails: { processors: [processor(ports[0], { 'tools/call': 'request' })] },
+                    },
+                    backends: [{ mcp: { targets: [target('shop', shop)] } }],
+                  },
                   route(
                     '/one',
                     [
@@ -251,6 +263,14 @@ describe('with mcpGuardrails, the gateway', () => {
     assert.ok(!names.includes('x-private') && !names.includes('authorization'), String(names));
     assert.match(String(answered?.mcp_response), /"hello"/);
     assert.deepEqual(second.methods(), ['response tools/call']);
+    await session.close();
+  });
+
+  test('sends the path of the client without the API key in its query', async () => {
+    const session = await openSession(`${gateway.url}/keyed?a=1&key=topsecret-0123456789abcdef&b=%20`);
+    assert.equal(resultText(await session.call('echo', { text: 'x' })), 'x');
+    const path = first.seen[0]?.check.headers?.find(({ key }) => key === ':path');
+    assert.equal(String(path?.value), '/keyed?a=1&b=%20');
     await session.close();
   });
 

@@ -1,7 +1,7 @@
 import { compile, fromCel, isProblem, type Program } from '../../cel/index.ts';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { GatewayError } from '../../errors.ts';
-import type { HeaderLine } from '../../http/index.ts';
+import { withoutParameters, type HeaderLine } from '../../http/index.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { contextFor } from '../attributes/context.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -101,7 +101,7 @@ export const reasonOf = (error: unknown): string =>
 
 /** The headers of the client without the credentials that policies took out of the request. */
 function filtered(
-  { request, requestHeaders }: Exchange,
+  { request, requestHeaders, forwardTarget }: Exchange,
   { allowed, disallowed }: HeaderFilter,
 ): readonly HeaderLine[] {
   const wanted = (name: string): boolean =>
@@ -112,9 +112,16 @@ function filtered(
     [':method', request.method],
     [':scheme', request.scheme],
     [':authority', request.authority],
-    [':path', request.target],
+    [':path', withoutTaken(request.target, forwardTarget)],
   ];
   return [...pseudo, ...request.headerLines()].filter(([name]) => wanted(name));
+}
+
+/** The target of the client, with those parameters alone that the target for the backend has, too. */
+function withoutTaken(target: string, forwardTarget: string): string {
+  const mark = forwardTarget.indexOf('?');
+  const left = new Set(mark < 0 ? [] : forwardTarget.slice(mark + 1).split('&'));
+  return withoutParameters(target, (pair) => !left.has(pair));
 }
 
 /** gRPC over HTTP/2, "Length-Prefixed-Message": not compressed. */
