@@ -24,13 +24,18 @@ export function unknownItemError({ kind, name }: Pick<NamedItem, 'kind' | 'name'
 /** No rule can judge contents without a URI. */
 const unnamedContent: ItemRefusal = { rule: 'contents without a URI' };
 
+/** A task does not keep the variables of the template that it completes. */
+const completionOfTask: ItemRefusal = { rule: 'completion of a task' };
+
 export interface ContentsStart {
-  readonly item: NamedItem;
+  readonly item: Pick<NamedItem, 'kind' | 'name'>;
   readonly target: string;
   readonly itemRules: ItemRules;
   readonly naming: Naming;
   /** The call that reads the contents. */
   readonly call: ItemCall;
+  /** The member of the result that holds the contents; absent where the result itself holds them. */
+  readonly within?: string | undefined;
   /** Is called where the rules hide all that was read. */
   readonly refused: (why: ItemRefusal) => void;
 }
@@ -44,13 +49,21 @@ export class ContentsFilter implements ResponseFilter {
   }
 
   filter(response: Envelope): FilteredResponse | GatewayError {
-    const { text, body } = response;
-    const { item, target, itemRules, naming, call, refused } = this.start;
+    const { text } = response;
+    const { item, target, itemRules, naming, call, within, refused } = this.start;
+    const body = within === undefined ? response.body : memberOf(text, response.body, within);
+    // The client may read another one of them than the rules judge.
+    if (body === 'ambiguous')
+      return targetError('mcp_target_failed', target, `answered with the member "${within}" twice`);
+    if (call.task !== undefined && memberOf(text, body, 'completion') !== undefined) {
+      refused(completionOfTask);
+      return unknownItemError(item);
+    }
     let left = 0;
     let hidden: ItemRefusal | undefined;
     // A result without contents says nothing of any resource.
     if (memberOf(text, body, 'contents') === undefined) return unfiltered;
-    const shown = filterList(response, 'contents', target, false, (content) => {
+    const shown = filterList({ text, body }, 'contents', target, false, (content) => {
       const place = memberOf(text, content, 'uri');
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
       const refusal =

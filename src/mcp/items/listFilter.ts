@@ -111,7 +111,7 @@ export function shownEdits(
  * @param refill where nothing is left, the next page takes the place of this one
  */
 export function filterList(
-  response: Envelope,
+  response: Pick<Envelope, 'text' | 'body'>,
   member: string,
   target: string,
   refill: boolean,
@@ -150,7 +150,7 @@ const spliced = (text: string, start: number, end: number, edits: readonly Edit[
   );
 
 /** The cursor of the next page as its server wrote it; undefined where the list ends. */
-export function nextCursorOf({ text, body }: Envelope): string | undefined {
+export function nextCursorOf({ text, body }: Pick<Envelope, 'text' | 'body'>): string | undefined {
   const place = memberOf(text, body, 'nextCursor');
   if (place === 'ambiguous' || stringValue(text, place) === undefined) return undefined;
   return cut(text, place!);

@@ -6,7 +6,13 @@ import type { ItemRefusal } from '../contract.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import { Call } from '../session/call.ts';
 import { completedBy, itemOf, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
-import { CompletionFilter, ContentsFilter, maxShown, unknownItemError } from '../items/itemFilters.ts';
+import {
+  CompletionFilter,
+  ContentsFilter,
+  maxShown,
+  unknownItemError,
+  type ContentsStart,
+} from '../items/itemFilters.ts';
 import { noteItemRefusal, refusalError } from '../items/itemRefusal.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import { cut, edited, maxIdLength, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
@@ -26,7 +32,7 @@ import type { Dispatch } from './dispatchContext.ts';
 import { itemCallOf, sessionIdOf } from './itemCall.ts';
 import { faults, invalid, refusal, type Refuser } from './refusal.ts';
 import type { TaskAsker } from '../session/taskIds.ts';
-import type { TaskItem } from '../session/taskRegistry.ts';
+import type { KnownTask, TaskItem } from '../session/taskRegistry.ts';
 import { ResponseFilters, type ResponseFilter } from '../items/responseFilter.ts';
 
 /** A request for one target. */
@@ -60,8 +66,9 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       'request state',
     );
   const reader = session.targets.readerOf(target);
+  const tasks = session.targets.tasksOf(target);
   let hidden: ItemRefusal | undefined;
-  const ofTasks = session.targets.tasksOf(target).fromClient(
+  const ofTasks = tasks.fromClient(
     request,
     reader,
     itemRules,
@@ -90,13 +97,13 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       if (found.filter !== undefined) filters.push(found.filter);
     }
   } else {
-    const view = viewOfList(x, request, name);
+    const view = viewOfList(x, request, name) ?? viewOfTask(x, request, name, tasks.named(request, reader));
     if (view !== undefined) filters.push(view);
   }
   // The filter of contents puts the client's URIs in by itself.
   if (x.naming.federated && !filters.some((filter) => filter instanceof ContentsFilter))
     filters.push(new ResourceUriFilter(x.naming, name));
-  filters.push(session.targets.tasksOf(target).view(request, reader, used, itemRules));
+  filters.push(tasks.view(request, reader, used, itemRules));
   const limit = limitOfCall(x, request, name, used);
   const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
   const given = x.headers === undefined || x.headers.length === 0 ? undefined : x.headers;
@@ -244,22 +251,17 @@ const toolTimeout = ({ toolTimeoutsMs: tools }: McpTarget, used: TaskItem | unde
 
 /** The caller's view of the server's answer about an item, if it differs from the answer, or the refusal of the item. */
 function viewOfItem(
-  { naming, http, notes, answer, settings }: Dispatch,
+  x: Dispatch,
   request: Envelope,
   item: NamedItem,
   target: string,
   itemRules: ItemRules,
 ): { readonly filter?: ResponseFilter } | { readonly refused: ItemRefusal } | UnclearItem {
-  const call = itemCallOf(http, request, settings);
+  const call = itemCallOf(x.http, request, x.settings);
   const refused = itemRules.refusalOf({ ...item, target }, call);
   if (refused !== undefined) return { refused };
-  if (request.method === 'resources/read') {
-    const note = (why: ItemRefusal): void => {
-      noteItemRefusal(notes, why);
-      answer.note?.(request, { refusal: why });
-    };
-    return { filter: new ContentsFilter({ item, target, itemRules, naming, call, refused: note }) };
-  }
+  if (request.method === 'resources/read')
+    return { filter: viewOfContents(x, request, { item, target, itemRules, call }) };
   if (!item.template) return {};
   const completed = completedBy(request);
   if (typeof completed === 'string') return completed;
@@ -267,6 +269,36 @@ function viewOfItem(
   if (expansion !== undefined) return { refused: expansion };
   return { filter: new CompletionFilter(item.name, completed, target, itemRules) };
 }
+
+/** The view of a caller under rules on the result of a task that a read began. */
+function viewOfTask(
+  x: Dispatch,
+  request: Envelope,
+  target: string,
+  task: KnownTask | undefined,
+): ResponseFilter | undefined {
+  const { itemRules, http, settings } = x;
+  if (itemRules === undefined || task?.item?.kind !== 'resource') return undefined;
+  const { method } = request;
+  const call = { method, sessionId: sessionIdOf(http, settings), task: { name: task.id, target } };
+  // Other answers are the task, which may hold its result.
+  const within = method === 'tasks/result' ? undefined : 'result';
+  return viewOfContents(x, request, { item: task.item, target, itemRules, call, within });
+}
+
+const viewOfContents = (
+  { naming, notes, answer }: Dispatch,
+  request: Envelope,
+  start: Omit<ContentsStart, 'naming' | 'refused'>,
+): ContentsFilter =>
+  new ContentsFilter({
+    ...start,
+    naming,
+    refused: (why) => {
+      noteItemRefusal(notes, why);
+      answer.note?.(request, { refusal: why });
+    },
+  });
 
 /** The caller's view of the list that a method answers; undefined if it stays unchanged. */
 function viewOfList(x: Dispatch, request: Envelope, target: string): ResponseFilter | undefined {

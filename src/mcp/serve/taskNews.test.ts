@@ -101,6 +101,25 @@ test('a caller cannot listen for a task whose tool the rules hide by now', async
   assert.deepEqual((await alice.listen({ taskIds: [task] })).honoured, {});
 });
 
+test('a client under rules hears of a finished read without its contents, which rules have not judged', async (t) => {
+  const options = { caller: () => ({ principal: 'alice', ...rulesBy(({ name }) => name !== 'file:///x') }) };
+  const { client, server, streams } = await taskStage(t, options);
+  server.methods['resources/read'] = (x) =>
+    answer(x, { resultType: 'task', taskId: 'read-1', status: 'working' });
+  const alice = client();
+  const task = last(await alice.post('resources/read', { uri: 'file:///dir' })).result?.['taskId'];
+  const { events } = await alice.listen({ taskIds: [task] });
+  const [stream] = [...streams].filter((one) => 'toolsListChanged' in filterOf(one));
+  const contents = [{ uri: 'file:///x', text: 'hidden' }];
+  event(stream!, 'notifications/tasks', { taskId: 'read-1', status: 'completed', result: { contents } });
+  event(stream!, 'notifications/tasks', { taskId: 'read-1', status: 'completed' });
+  assert.deepEqual(
+    { ...(await events.next())?.params, _meta: undefined },
+    { taskId: task, status: 'completed', _meta: undefined },
+  );
+  await events.cancel();
+});
+
 test('a task that the server does not watch is left out of the acknowledgement', async (t) => {
   const { client, server } = await taskStage(t);
   const alice = client();

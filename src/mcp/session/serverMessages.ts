@@ -75,7 +75,7 @@ export class ServerMessages {
       if (isListChanged(message.method)) federation?.onListChanged(target, message.method);
       // Messages that MCP does not know may name an item: they are not for a reader under rules.
       const names = serverNotifications.has(message.method)
-        ? this.namesOf(told.task, target)
+        ? this.namesOf(told.task, target, message)
         : () => undefined;
       // The news of a task may have the result of its call.
       const edits = message.method === taskNews ? this.uriEdits(target, message) : [];
@@ -133,9 +133,15 @@ export class ServerMessages {
   }
 
   /** A task is as hidden as the item that made it. */
-  private namesOf(task: KnownTask | undefined, target: TargetConnection): ItemNameSource | undefined {
+  private namesOf(
+    task: KnownTask | undefined,
+    target: TargetConnection,
+    { text, body }: Envelope,
+  ): ItemNameSource | undefined {
     if (task === undefined) return undefined;
     const { item } = task;
+    // Rules judge contents in responses only, so a reader under rules has to ask for the result of a read.
+    if (item?.kind === 'resource' && memberOf(text, body, 'result') !== undefined) return () => undefined;
     return () => (item === undefined ? undefined : { ...item, target: this.context.targets.nameOf(target) });
   }
 

@@ -210,9 +210,14 @@ export class TaskIds {
     itemRules: ItemRules | undefined,
   ): ResponseFilter {
     if (request.method === 'tasks/list') return new TaskListView(this.book, reader, itemRules);
-    const named = request.method.startsWith('tasks/') ? idAt(request.text, request.body) : undefined;
-    const task = typeof named === 'object' ? this.book.open(reader, named.id) : undefined;
-    return new TaskView(this.book, reader, this.own, task ?? item, this.made);
+    const about = this.named(request, reader) ?? item;
+    return new TaskView(this.book, reader, this.own, about, this.made);
+  }
+
+  /** The caller's task that a request is about. */
+  named({ method, text, body }: Envelope, reader: TaskReader): KnownTask | undefined {
+    const named = method.startsWith('tasks/') ? idAt(text, body) : undefined;
+    return typeof named === 'object' ? this.book.open(reader, named.id) : undefined;
   }
 }
 

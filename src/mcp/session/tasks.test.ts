@@ -135,6 +135,54 @@ test('a task is as hidden as the tool that made it', async (t) => {
   assert.deepEqual(await listed(alice), [handle, other]);
 });
 
+test('the result of a read that runs as a task lacks the contents that the rules hide', async (t) => {
+  const { server, user } = await scene(t);
+  const contents = ['file:///dir/a', 'file:///secret/x'].map((uri) => ({ uri, text: uri }));
+  const task = { taskId: 'read-1', status: 'completed' };
+  const answers: Record<string, object> = {
+    'resources/read': { task },
+    'tasks/result': { contents, _meta: { [related]: { taskId: 'read-1' } } },
+    'tasks/get': { ...task, result: { contents } },
+  };
+  for (const method of Object.keys(answers))
+    server.methods[method] = (x) => x.json({ jsonrpc: '2.0', id: x.id, result: answers[method] });
+  hidden.set('alice', new Set(['file:///secret/x']));
+  const alice = await user('alice');
+  const read = async (uri: string): Promise<string> => {
+    const { result } = await ask(alice, 'resources/read', { uri, task: {} });
+    return (result?.['task'] as { taskId: string }).taskId;
+  };
+  const taskId = await read('file:///dir');
+  const shown = contents.slice(0, 1);
+  assert.deepEqual((await ask(alice, 'tasks/result', { taskId })).result, {
+    contents: shown,
+    _meta: { [related]: { taskId } },
+  });
+  assert.deepEqual((await ask(alice, 'tasks/get', { taskId })).result?.['result'], { contents: shown });
+  hidden.set('alice', new Set(contents.map(({ uri }) => uri)));
+  const nothing = { code: -32602, message: 'Unknown resource: file:///dir' };
+  for (const method of ['tasks/result', 'tasks/get'])
+    assert.deepEqual((await ask(alice, method, { taskId })).error, nothing, method);
+});
+
+test('completions of a task are refused under rules, which cannot judge them', async (t) => {
+  const { server, user } = await scene(t);
+  const answer = (method: string, result: object): void => {
+    server.methods[method] = (x) => x.json({ jsonrpc: '2.0', id: x.id, result });
+  };
+  answer('completion/complete', { task: { taskId: 'complete-1', status: 'completed' } });
+  answer('tasks/result', { completion: { values: ['secret'] } });
+  hidden.set('alice', new Set(['file:///secret']));
+  const alice = await user('alice');
+  const { result } = await ask(alice, 'completion/complete', {
+    ref: { type: 'ref/resource', uri: 'file:///x/{name}' },
+    argument: { name: 'name', value: '' },
+    task: {},
+  });
+  const { taskId } = result?.['task'] as { taskId: string };
+  assert.match((await ask(alice, 'tasks/result', { taskId })).error?.message ?? '', /Unknown resource/);
+});
+
 test('a notification about a task reaches only its principal, under the handle', async (t) => {
   const { server, user } = await scene(t);
   const clients = [await user('alice'), await user('bob')] as const;
