@@ -183,6 +183,11 @@ describe('with mcpGuardrails, the gateway', () => {
                     [target('shop', shop)],
                   ),
                   route(
+                    '/answering',
+                    [processor(ports[0], { 'tools/call': 'full' }, { failureMode: 'failOpen' })],
+                    [target('shop', shop)],
+                  ),
+                  route(
                     '/slow',
                     [
                       processor(
@@ -462,6 +467,34 @@ describe('with mcpGuardrails, the gateway', () => {
     await gateway.logged(/Guardrail not asked: message refused/);
     await gateway.logged(/Guardrail not asked: the message passed/);
     await Promise.all([closed.close(), failOpen.close(), slow.close()]);
+  });
+
+  test('refuses messages whose verdict cannot be used, although the processor fails open', async () => {
+    const session = await open('/answering');
+    const bad: Verdict[] = [
+      {
+        ...mutate({ name: 'echo', arguments: { text: 'clean' } }),
+        header_mutation: { set: [{ key: 'Mcp-Session-Id', value: Buffer.from('x') }] },
+      },
+      { mutated: Buffer.from('{') },
+      {},
+      // More than an answer may have.
+      { mutated: Buffer.alloc(33_554_433, ' ') },
+    ];
+    for (const [index, verdict] of bad.entries()) {
+      first.request = () => verdict;
+      const { error } = await session.call('echo', { text: 'dirty' });
+      assert.equal(error?.message, 'mcpGuardrails checkRequest failed', String(index));
+    }
+    assert.equal(shop.of('tools/call').length, 0);
+    await gateway.logged(/Guardrail answer is invalid: message refused/);
+    first.request = () => pass;
+    first.response = () => ({ mutated: Buffer.from('[]') });
+    const { error } = await session.call('echo', { text: 'dirty' });
+    assert.equal(error?.message, 'mcpGuardrails checkResponse failed');
+    first.response = () => Promise.reject(new Error('broken'));
+    assert.equal(resultText(await session.call('echo', { text: 'x' })), 'x');
+    await session.close();
   });
 
   test('does not send a call that the client takes back during the check', async () => {

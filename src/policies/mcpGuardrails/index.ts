@@ -7,7 +7,7 @@ import type { Exchange, Policy, PolicyTools } from '../policy.ts';
 import { mcpGuardrailsSchema, type McpGuardrailsSettings } from './facts.ts';
 import type { Phase } from './methods.ts';
 import { Processor, reasonOf } from './processor.ts';
-import type { callPath, CheckAnswer, RefusalCode } from './wire.ts';
+import { decodeAnswer, unframed, type callPath, type CheckAnswer, type RefusalCode } from './wire.ts';
 
 type Side = keyof typeof callPath;
 
@@ -46,8 +46,11 @@ function checkOf(
   const headers = side === 'request' ? processor.headersOf(exchange) : [];
   const by = { policy: 'mcpGuardrails', rule: processor.name, place: `.processors[${String(index)}]` };
   return async ({ targets, json }: CheckedMessage): Promise<Checked> => {
+    let isAnswered = false;
     try {
-      const answer = await processor.ask(side, { targets, method, metadata, json, headers });
+      const body = await processor.ask(side, { targets, method, metadata, json, headers });
+      isAnswered = true;
+      const answer = decodeAnswer(unframed(body));
       note(exchange, answer.metadata);
       const { verdict } = answer;
       if (verdict.kind !== 'error') return passed(answer);
@@ -55,8 +58,11 @@ function checkOf(
       return { refused: { by, error, asToolResult: side === 'request' && method === 'tools/call' } };
     } catch (cause) {
       const reason = reasonOf(cause);
-      const isOpen = processor.settings.failureMode === 'failOpen';
-      log.warn(isOpen ? 'Guardrail not asked: the message passed' : 'Guardrail not asked: message refused', {
+      isAnswered ||= cause instanceof GatewayError && cause.code === 'upstream_too_large';
+      // An answer that cannot be used may be a refusal or a change: the original message must not pass.
+      const isOpen = !isAnswered && processor.settings.failureMode === 'failOpen';
+      const event = isAnswered ? 'Guardrail answer is invalid' : 'Guardrail not asked';
+      log.warn(`${event}: ${isOpen ? 'the message passed' : 'message refused'}`, {
         processor: processor.name,
         method,
         reason,

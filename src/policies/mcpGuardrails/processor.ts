@@ -8,7 +8,7 @@ import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
 import type { HeaderFilter, ProcessorSettings } from './facts.ts';
 import { phaseOf, type Phase } from './methods.ts';
-import { callPath, decodeAnswer, encodeCheck, type CheckAnswer, type CheckMessage } from './wire.ts';
+import { callPath, encodeCheck, framed, type CheckMessage } from './wire.ts';
 
 /** Bytes of an answer, and checks in progress, of one processor. */
 const most = {
@@ -66,9 +66,10 @@ export class Processor {
 
   /**
    * Asks the processor (gRPC over HTTP/2, unary).
-   * @throws Error for every answer that is none, with a reason that holds nothing of the message
+   * @returns the body of the answer
+   * @throws Error where the processor cannot be asked, with a reason that holds nothing of the message
    */
-  async ask(phase: keyof typeof callPath, message: CheckMessage): Promise<CheckAnswer> {
+  async ask(phase: keyof typeof callPath, message: CheckMessage): Promise<Buffer> {
     const { timeoutMs } = this.settings;
     if (this.checks >= this.most.checks) throw new Error(`${this.most.checks} checks are in progress`);
     this.checks++;
@@ -88,7 +89,7 @@ export class Processor {
         },
         nobody,
       );
-      return decodeAnswer(messageOf(answer));
+      return bodyOf(answer);
     } finally {
       this.checks--;
     }
@@ -124,16 +125,8 @@ function withoutTaken(target: string, forwardTarget: string): string {
   return withoutParameters(target, (pair) => !left.has(pair));
 }
 
-/** gRPC over HTTP/2, "Length-Prefixed-Message": not compressed. */
-function framed(message: Uint8Array): Buffer {
-  const frame = Buffer.alloc(5 + message.length);
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, 5);
-  return frame;
-}
-
-/** @throws Error for another status than OK, and for a body that is not one message */
-function messageOf({ status, headers, trailers, body }: HostAnswer): Buffer {
+/** @throws Error for another status than OK */
+function bodyOf({ status, headers, trailers, body }: HostAnswer): Buffer {
   if (status !== 200) throw new Error(`HTTP status ${String(status)}`);
   const field = (wanted: string): string | undefined =>
     [...trailers, ...headers].find(([name]) => name === wanted)?.[1];
@@ -142,7 +135,5 @@ function messageOf({ status, headers, trailers, body }: HostAnswer): Buffer {
     const text = (field('grpc-message') ?? '').slice(0, 200).replaceAll(/[^\x20-\x7e]/g, '?');
     throw new Error(`gRPC status ${code ?? 'missing'}${text === '' ? '' : `: ${text}`}`);
   }
-  if (body.length < 5 || body[0] !== 0 || body.readUInt32BE(1) !== body.length - 5)
-    throw new Error('the answer is not one uncompressed gRPC message');
-  return body.subarray(5);
+  return body;
 }

@@ -14,6 +14,21 @@ export const callPath = {
   response: '/agentgateway.dev.ext_mcp.ExtMcp/CheckResponse',
 } as const;
 
+/** gRPC over HTTP/2, "Length-Prefixed-Message": not compressed. */
+export function framed(message: Uint8Array): Buffer {
+  const frame = Buffer.alloc(5 + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, 5);
+  return frame;
+}
+
+/** @throws Error for a body that is not one message */
+export function unframed(body: Buffer): Buffer {
+  if (body.length < 5 || body[0] !== 0 || body.readUInt32BE(1) !== body.length - 5)
+    throw new Error('the answer is not one uncompressed gRPC message');
+  return body.subarray(5);
+}
+
 /** The content of `McpRequest`, or of `McpResponse`, which has no headers. */
 export interface CheckMessage {
   readonly targets: readonly string[];
