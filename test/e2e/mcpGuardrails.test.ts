@@ -12,7 +12,9 @@ import {
 import { findOperatorSecret } from '../../src/admin/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
+import { startModern, type ModernServer } from '../../src/mcp/modernServer.testing.ts';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
+import { headerValue } from '../../src/mcp/messages/mirroredHeaders.ts';
 import { RemoteServer, type Incoming } from '../../src/mcp/remoteServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
@@ -70,6 +72,7 @@ describe('with mcpGuardrails, the gateway', () => {
   let bob: string;
   let shop: RemoteServer;
   let mail: RemoteServer;
+  let modern: ModernServer;
   let gateway: GatewayProcess;
   /** A port where nothing listens. */
   let dead: number;
@@ -82,6 +85,7 @@ describe('with mcpGuardrails, the gateway', () => {
     alice = await idp.issueToken({ user: 'alice' });
     bob = await idp.issueToken({ user: 'bob' });
     [shop, mail] = [await RemoteServer.start(), await RemoteServer.start()];
+    modern = await startModern('modern');
     const gone = new Steered();
     dead = await gone.start();
     await gone.close();
@@ -183,6 +187,11 @@ describe('with mcpGuardrails, the gateway', () => {
                     [target('shop', shop)],
                   ),
                   route(
+                    '/modern',
+                    [processor(ports[0], { 'tools/call': 'request' })],
+                    [{ name: 'modern', mcp: { host: modern.url } }],
+                  ),
+                  route(
                     '/answering',
                     [processor(ports[0], { 'tools/call': 'full' }, { failureMode: 'failOpen' })],
                     [target('shop', shop)],
@@ -210,7 +219,14 @@ describe('with mcpGuardrails, the gateway', () => {
 
   after(async () => {
     await gateway?.[Symbol.asyncDispose]();
-    await Promise.all([first.close(), second.close(), shop?.close(), mail?.close(), idp?.close()]);
+    await Promise.all([
+      first.close(),
+      second.close(),
+      shop?.close(),
+      mail?.close(),
+      modern?.close(),
+      idp?.close(),
+    ]);
   });
 
   beforeEach(() => {
@@ -436,6 +452,32 @@ describe('with mcpGuardrails, the gateway', () => {
     const refused = await modern.post('tools/call', { name: 'echo', arguments: { text: 'x' } });
     assert.match(refused.text, /not now/);
     assert.equal(shop.of('tools/call').length, 1);
+  });
+
+  test('makes the headers for parameters anew where a processor changes them', async () => {
+    const client = new RawModernClient(
+      new URL(`${gateway.url}/modern`),
+      {},
+      { authorization: `Bearer ${alice}` },
+    );
+    const call = async (region: string): Promise<readonly unknown[]> => {
+      const params = { name: 'region', arguments: { region } };
+      const response = await client.fetch('tools/call', params, { 'mcp-param-region': region });
+      assert.match(await response.text(), /"isError":false|"content"/);
+      const { headers, message } = modern.of('tools/call').at(-1)!;
+      return [headers['mcp-param-region'], headers['mcp-param-count'], message.params?.['arguments']];
+    };
+    for (const [region, count] of [
+      ['eu', undefined],
+      ['north ü', 3],
+    ] as const) {
+      const changed = { region, ...(count === undefined ? {} : { count }) };
+      first.request = (check) => mutate({ ...paramsOf(check), arguments: changed });
+      assert.deepEqual(await call('us'), [headerValue(region), count && String(count), changed]);
+    }
+    first.request = (check) => mutate({ ...paramsOf(check), name: 'region', arguments: { region: 'eu' } });
+    assert.equal((await call('us'))[0], 'eu');
+    assert.equal(modern.of('tools/list').length, 1);
   });
 
   test('refuses messages where the processor is down, late or speaks nonsense, unless it fails open', async () => {

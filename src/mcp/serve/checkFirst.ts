@@ -8,18 +8,18 @@ import { cut, type Envelope } from '../json/envelope.ts';
 import { errorResponse, rpcCodeOf } from '../messages/rpcError.ts';
 import { respondError } from '../session/callAnswer.ts';
 import { BroadCall } from './broadCall.ts';
-import type { MessageChecks } from './checks.ts';
+import type { CheckedRequest } from './checks.ts';
 import { hasLeft, type Dispatch } from './dispatchContext.ts';
 import type { MessageNotes } from './messageNotes.ts';
 
 /**
- * Checks a request for a target, which the client can take back meanwhile.
+ * Waits for the checks of a request for a target, which the client can take back meanwhile.
  * @param go sends it; it gets the changed request, if the checks have changed it, and header lines for the server
  */
 export function checkFirst(
-  x: Dispatch & { readonly checks: MessageChecks },
+  x: Dispatch,
   request: Envelope,
-  targets: readonly string[],
+  verdict: Promise<CheckedRequest | CheckRefusal>,
   go: (changed: Envelope | undefined, headers: readonly HeaderLine[]) => void,
 ): void {
   const { session, answer } = x;
@@ -27,8 +27,7 @@ export function checkFirst(
   const tally = x.enter();
   session.unsent.add(call);
   session.streams.expect(answer);
-  x.checks
-    .request(request, targets)
+  verdict
     .finally(() => {
       session.unsent.delete(call);
       tally.leave();

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import { shownBeginning } from '../../telemetry/index.ts';
-import type { ItemRefusal } from '../contract.ts';
+import type { CheckRefusal, ItemRefusal } from '../contract.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import { Call } from '../session/call.ts';
 import { completedBy, itemOf, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
@@ -27,6 +27,7 @@ import { clientRequests } from '../messages/mcpMethods.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import { inMeta } from '../messages/requestMeta.ts';
 import { checkFirst } from './checkFirst.ts';
+import type { CheckedRequest, MessageChecks } from './checks.ts';
 import { countFirst, isCounted } from './countFirst.ts';
 import type { Dispatch } from './dispatchContext.ts';
 import { itemCallOf, sessionIdOf } from './itemCall.ts';
@@ -157,9 +158,9 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       ? edited(request, [nameEdit(item, own)])
       : request;
   return () =>
-    checkFirst({ ...x, checks }, checked, [name], (changed, headers) => {
+    checkFirst(x, checked, verdictOf({ ...x, checks }, checked, target, name), (changed, headers) => {
       if (changed === undefined) begin(headers);
-      else prepareChanged(withHeaders({ ...x, isChecked: true }, headers), asked, changed)();
+      else prepareChanged({ ...x, isChecked: true, headers }, asked, changed)();
     });
 }
 
@@ -170,8 +171,18 @@ const nameEdit = ({ span: { start, end } }: NamedItem, name: string): Edit => ({
   replacement: JSON.stringify(name),
 });
 
-const withHeaders = (x: Dispatch, headers: readonly HeaderLine[]): Dispatch =>
-  headers.length === 0 ? x : { ...x, headers: [...(x.headers ?? []), ...headers] };
+/** The verdict of the checks. The client's lines for parameters do not fit a changed request, so it gets new ones. */
+async function verdictOf(
+  { checks, headers: lines = [] }: Dispatch & { readonly checks: MessageChecks },
+  request: Envelope,
+  target: TargetConnection,
+  name: string,
+): Promise<CheckedRequest | CheckRefusal> {
+  const verdict = await checks.request(request, [name]);
+  if ('error' in verdict || !verdict.isChanged) return verdict;
+  const own = (await target.parameterLines?.(verdict.request, { request, lines })) ?? [];
+  return { ...verdict, headers: [...own, ...verdict.headers] };
+}
 
 /** Judges a request that the checks have made of another one. It names its item as the target does. */
 function prepareChanged(

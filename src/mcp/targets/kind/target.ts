@@ -1,6 +1,7 @@
 /** The functions of an MCP server that a session needs, whatever way it is reached. */
 
 import type { GatewayError } from '../../../errors.ts';
+import type { HeaderLine } from '../../../http/index.ts';
 import type { ChildEnvironment, Reach } from '../../contract.ts';
 import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { MemberView } from '../../json/responseScan.ts';
@@ -65,6 +66,12 @@ export interface TargetPlace {
   readonly address: string | undefined;
 }
 
+/** A request of a client of the modern era, with its `Mcp-Param-*` lines. */
+export interface RequestWithLines {
+  readonly request: Envelope;
+  readonly lines: readonly HeaderLine[];
+}
+
 export interface TargetConnection {
   readonly name: string;
   /** The era in which the server is spoken to, once `open` was answered; absent: legacy. */
@@ -108,6 +115,11 @@ export interface TargetConnection {
    */
   watchTask?(id: string): Promise<boolean>;
   unwatchTask?(id: string): void;
+  /**
+   * The `Mcp-Param-*` lines of a request that checks have changed; the client's lines fit the request before.
+   * @returns (never rejects) no lines where the client adds none, or the server needs none
+   */
+  parameterLines?(changed: Envelope, before: RequestWithLines): Promise<readonly HeaderLine[]>;
   /**
    * Resolves (never rejects) when messages of the server that belong to no call arrive here, or the server has had the
    * time to open a stream for them. Undefined where nothing is to be waited for.

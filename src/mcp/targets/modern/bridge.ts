@@ -7,12 +7,13 @@ import { withEditedResult } from '../../json/objectMembers.ts';
 import { ownError, ownNotification, ownQuestion } from '../../json/ownMessage.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
-import type { MessageOrigin, TargetConnection, Waiter } from '../kind/target.ts';
+import type { MessageOrigin, RequestWithLines, TargetConnection, Waiter } from '../kind/target.ts';
 import { BridgedCall, type BridgeHost } from './bridgedCall.ts';
 import { metaOf, type ClientFacts } from './clientFacts.ts';
 import { HeldCalls } from './heldCalls.ts';
 import type { InputQuestion } from './inputQuestions.ts';
 import { nameHeader } from './nameHeader.ts';
+import { decodedValue } from '../../messages/mirroredHeaders.ts';
 import { ParameterHeaders } from '../../messages/parameterHeaders.ts';
 import { modernEdits, withEdits } from './requestEdits.ts';
 import { ToolListing } from './toolListing.ts';
@@ -40,6 +41,9 @@ export class Bridge implements BridgeHost {
   readonly held: HeldCalls;
   private readonly start: BridgeStart;
   private readonly parameters = new ParameterHeaders();
+  private readonly listing: ToolListing;
+  /** The tools were listed for the lines of a request that checks had changed. */
+  private hasListed = false;
   private readonly faults: ThrottledLog;
 
   constructor(start: BridgeStart) {
@@ -48,11 +52,11 @@ export class Bridge implements BridgeHost {
     this.start = start;
     this.held = new HeldCalls(server.name, keep, () => limits().maxMcpCallTimeMs);
     this.faults = new ThrottledLog(log, 'Target broke a rule of revision 2026-07-28');
-    const listing = new ToolListing(
+    this.listing = new ToolListing(
       (request, waiter) => this.list(request, waiter),
       () => this.meta,
     );
-    this.relearn = overHttp ? (then) => listing.read(then) : undefined;
+    this.relearn = overHttp ? (then) => this.listing.read(then) : undefined;
   }
 
   /** Members of `_meta` of each request, as JSON text. */
@@ -79,6 +83,20 @@ export class Bridge implements BridgeHost {
   /** The waiter of the session behind one of the server's. */
   static clientOf(waiter: Waiter | undefined): Waiter | undefined {
     return waiter instanceof BridgedCall ? waiter.client : waiter;
+  }
+
+  /** `Mcp-Param-*` lines of a client of the modern era, made anew for a request that checks have changed. */
+  async parameterLines(
+    changed: Envelope,
+    { request, lines }: RequestWithLines,
+  ): Promise<readonly HeaderLine[]> {
+    const { overHttp, bridges } = this.start;
+    if (!overHttp || bridges || changed.method !== 'tools/call') return [];
+    // The client may know a newer list than the gateway.
+    if (!this.hasListed || !areAlike(lines, this.parametersOf(request)))
+      await new Promise<void>((resolve) => this.listing.read(resolve));
+    this.hasListed = true;
+    return this.parametersOf(changed);
   }
 
   private list(envelope: Envelope, waiter: Waiter): void {
@@ -146,3 +164,12 @@ export class Bridge implements BridgeHost {
     this.faults.warn({ reason: what });
   }
 }
+
+/** Do the lines say the same, in whatever order and encoding? */
+const areAlike = (some: readonly HeaderLine[], others: readonly HeaderLine[]): boolean =>
+  said(some) === said(others);
+
+const said = (lines: readonly HeaderLine[]): string =>
+  JSON.stringify(
+    lines.map(([name, value]) => `${name.toLowerCase()}: ${decodedValue(value) ?? value}`).toSorted(),
+  );

@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../../errors.ts';
+import type { HeaderLine } from '../../../http/index.ts';
 import type { Limits } from '../../../model/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import type { ChildEnvironment, Reach } from '../../contract.ts';
@@ -10,6 +11,7 @@ import { targetError } from '../../messages/rpcError.ts';
 import type {
   CanSeeResource,
   MessageOrigin,
+  RequestWithLines,
   TargetConnection,
   TargetListener,
   TargetPlace,
@@ -233,6 +235,10 @@ export class ModernConnection extends OuterConnection {
 
   override unwatchTask(id: string): void {
     this.subscriptions.unwatchTask(id);
+  }
+
+  override parameterLines(changed: Envelope, before: RequestWithLines): Promise<readonly HeaderLine[]> {
+    return this.bridge.parameterLines(changed, before);
   }
 
   override get hearing(): Promise<void> | undefined {

@@ -1,6 +1,14 @@
-import type { RpcId } from '../../json/envelope.ts';
+import type { HeaderLine } from '../../../http/index.ts';
+import type { Envelope, RpcId } from '../../json/envelope.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
-import type { CanSeeResource, TargetConnection, TargetPlace, TargetView, Waiter } from '../kind/target.ts';
+import type {
+  CanSeeResource,
+  RequestWithLines,
+  TargetConnection,
+  TargetPlace,
+  TargetView,
+  Waiter,
+} from '../kind/target.ts';
 
 /** A connection on top of another one, which does everything that this one does not do by itself. */
 export abstract class OuterConnection implements TargetConnection {
@@ -72,6 +80,10 @@ export abstract class OuterConnection implements TargetConnection {
 
   unwatchTask(id: string): void {
     this.inner.unwatchTask?.(id);
+  }
+
+  parameterLines(changed: Envelope, before: RequestWithLines): Promise<readonly HeaderLine[]> {
+    return this.inner.parameterLines?.(changed, before) ?? Promise.resolve([]);
   }
 
   get hearing(): Promise<void> | undefined {
