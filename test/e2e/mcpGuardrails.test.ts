@@ -149,7 +149,13 @@ describe('with mcpGuardrails, the gateway', () => {
                     '/one',
                     [
                       processor(ports[0], full, {
-                        metadata: { user: 'jwt.sub', groups: 'jwt.groups' },
+                        metadata: {
+                          user: 'jwt.sub',
+                          groups: 'jwt.groups',
+                          at: 'timestamp(request.startTime)',
+                          atText: 'string(timestamp(request.startTime))',
+                          large: 'int("9223372036854775807")',
+                        },
                         requestHeaders: { disallowed: ['x-private'] },
                       }),
                       processor(ports[1], { 'tools/call': 'response' }),
@@ -284,6 +290,16 @@ describe('with mcpGuardrails, the gateway', () => {
     assert.ok(!names.includes('x-private') && !names.includes('authorization'), String(names));
     assert.match(String(answered?.mcp_response), /"hello"/);
     assert.deepEqual(second.methods(), ['response tools/call']);
+    await session.close();
+  });
+
+  test('sends no metadata of a value without a form in JSON, and all the other values', async () => {
+    const session = await open('/one');
+    first.seen.length = 0;
+    assert.equal(resultText(await session.call('echo', { text: 'x' })), 'x');
+    const fields = first.seen[0]?.check.metadata_context?.fields ?? {};
+    assert.deepEqual(Object.keys(fields).toSorted(), ['atText', 'groups', 'user']);
+    assert.match(fields['atText']?.stringValue ?? '', /^\d{4}-\d\d-\d\dT/);
     await session.close();
   });
 

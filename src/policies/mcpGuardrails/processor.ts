@@ -1,9 +1,10 @@
-import { compile, fromCel, isProblem, type Program } from '../../cel/index.ts';
+import { compile, isProblem, type Program } from '../../cel/index.ts';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { GatewayError } from '../../errors.ts';
 import { withoutParameters, type HeaderLine } from '../../http/index.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { contextFor } from '../attributes/context.ts';
+import { jsonOf } from '../attributes/endedRequest.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
 import type { HeaderFilter, ProcessorSettings } from './facts.ts';
@@ -46,15 +47,16 @@ export class Processor {
     this.contextOf = contextFor(this.metadata.map(({ program }) => program));
   }
 
-  /** The values of the metadata for a request. An expression that fails has no value. */
+  /** The values of the metadata for a request. An expression that fails, or is no JSON, has no value. */
   metadataOf(exchange: Exchange): JsonObject {
     if (this.metadata.length === 0) return {};
     const context = this.contextOf(exchange);
     const values: JsonObject = {};
     for (const { name, program } of this.metadata) {
       const value = evaluate(program, context, exchange, 'mcpGuardrails.metadata');
-      if (value instanceof Error) continue;
-      values[name] = JSON.parse(JSON.stringify(fromCel(value) ?? null)) as JsonObject[string];
+      const json = value instanceof Error ? undefined : jsonOf(value);
+      // JSON has no NaN and no infinity: they become null.
+      if (json !== undefined) values[name] = JSON.parse(JSON.stringify(json)) as JsonObject[string];
     }
     return values;
   }
