@@ -67,6 +67,13 @@ class Steered {
 describe('with mcpGuardrails, the gateway', () => {
   const first = new Steered();
   const second = new Steered();
+  /** Path → `methods`. */
+  const ofTasks = {
+    '/tasks-any': { '*': 'request', 'tools/call': 'full' },
+    '/tasks-prefix': { 'tasks/*': 'request', 'tools/call': 'response' },
+    '/tasks-off': { 'tasks/result': 'off', 'tools/call': 'full' },
+    '/tasks-exempt': { 'tasks/result': 'request', 'tools/call': 'full' },
+  };
   let idp: DevIdp;
   let alice: string;
   let bob: string;
@@ -196,6 +203,9 @@ describe('with mcpGuardrails, the gateway', () => {
                     '/modern',
                     [processor(ports[0], { 'tools/call': 'request' })],
                     [{ name: 'modern', mcp: { host: modern.url } }],
+                  ),
+                  ...Object.entries(ofTasks).map(([path, methods]) =>
+                    route(path, [processor(ports[0], methods)], [target('shop', shop)]),
                   ),
                   route(
                     '/answering',
@@ -469,6 +479,20 @@ describe('with mcpGuardrails, the gateway', () => {
     assert.match(refused.text, /not now/);
     assert.equal(shop.of('tools/call').length, 1);
   });
+
+  for (const [path, methods] of Object.entries(ofTasks))
+    test(`checks or exempts the result of a task by the methods ${JSON.stringify(methods)}`, async () => {
+      shop.tools['order'] = (x) =>
+        x.json({ jsonrpc: '2.0', id: x.id, result: { task: { taskId: 't1', status: 'completed' } } });
+      shop.methods['tasks/result'] = (x) => x.json(x.result('card 1234567812345678'));
+      first.response = hideCards;
+      const session = await open(path);
+      const { result } = await session.request('tools/call', { name: 'order', arguments: {}, task: {} });
+      const { taskId } = result?.['task'] as { taskId: string };
+      const text = resultText(await session.request('tasks/result', { taskId }));
+      assert.equal(text, path === '/tasks-exempt' ? 'card 1234567812345678' : 'card ****');
+      await session.close();
+    });
 
   test('makes the headers for parameters anew where a processor changes them', async () => {
     const client = new RawModernClient(

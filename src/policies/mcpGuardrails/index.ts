@@ -18,15 +18,23 @@ export const mcpGuardrails: Policy<McpGuardrailsSettings> = {
     const all = processors.map((settings) => new Processor(settings, tools));
     const checksOf = (side: Side) => (exchange: Exchange, method: string) =>
       all.flatMap((processor, index) => {
-        const known = processor.phaseOf(method);
-        // The result of a task is the result of the tool call that began it.
-        const asked = known === 'off' && isTaskResult(side, method) ? 'tools/call' : method;
-        if (!covers(processor.phaseOf(asked), side)) return [];
-        return [checkOf(side, processor, index, exchange, asked, tools)];
+        const asked = askedMethod(side, processor, method);
+        return asked === undefined ? [] : [checkOf(side, processor, index, exchange, asked, tools)];
       });
     return { onMcpRequest: checksOf('request'), onMcpResult: checksOf('response') };
   },
 };
+
+/** The method of which the processor gets a message; undefined where it does not get the message. */
+function askedMethod(side: Side, { phaseOf, settings }: Processor, method: string): string | undefined {
+  if (covers(phaseOf(method), side)) return method;
+  if (!isTaskResult(side, method)) return undefined;
+  // The result of a task is the result of the tool call that began it: only the name of the method exempts it.
+  const own = Object.hasOwn(settings.methods, method) ? settings.methods[method] : 'off';
+  return own === 'off' && covers(phaseOf(toolCall), side) ? toolCall : undefined;
+}
+
+const toolCall = 'tools/call';
 
 const covers = (phase: Phase, side: Side): boolean => phase === 'full' || phase === side;
 
