@@ -5,8 +5,16 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { McpBackend } from '../../model/index.ts';
 import { PinFolder } from '../../pins/index.ts';
+import type { McpCheck } from '../contract.ts';
 import type { CatalogSettings } from '../fixtures/catalog.ts';
-import { catalog, mcpBackend, startHarness, type Harness, rulesBy } from '../harness.testing.ts';
+import {
+  catalog,
+  mcpBackend,
+  rulesBy,
+  startHarness,
+  type Harness,
+  type HarnessOptions,
+} from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
 
 const first: CatalogSettings = {
@@ -17,9 +25,15 @@ const first: CatalogSettings = {
   instructions: 'Read files.',
 };
 
-async function start(t: TestContext): Promise<{ harness: Harness; folder: string }> {
+async function start(
+  t: TestContext,
+  caller?: HarnessOptions['caller'],
+): Promise<{ harness: Harness; folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-guard-'));
-  const harness = await startHarness({ runtime: { pins: new PinFolder(folder) } });
+  const harness = await startHarness({
+    runtime: { pins: new PinFolder(folder) },
+    ...(caller === undefined ? {} : { caller }),
+  });
   t.after(async () => {
     await harness.close();
     rmSync(folder, { recursive: true });
@@ -84,6 +98,26 @@ test('a new tool is pinned when it is first seen, and one that no list has canno
   assert.deepEqual(await namesOf(client), ['read', 'fresh']);
   assert.equal(await client.call('fresh'), 'files: fresh');
   assert.match((await errorOf(client, 'describe'))!.message, /is unknown, or has changed/);
+});
+
+test('a tool that a check puts in the place of another one needs its pin, too', async (t) => {
+  const rename: McpCheck = ({ json = '' }) =>
+    Promise.resolve({ json: json.replace('"write"', '"fresh"').replace('"read"', '"write"') });
+  const { harness } = await start(t, () => ({
+    principal: 'ada',
+    checksOf: () => ({ request: [rename], result: [] }),
+  }));
+  const files = catalog({ ...first, tools: ['read', 'write'] });
+  const other = catalog({ name: 'other', tools: ['read'] });
+  for (const [targets, prefix] of [
+    [[files], ''],
+    [[files, other], 'files_'],
+  ] as const) {
+    const [client] = await open(harness, { targets });
+    assert.equal(await client.call(`${prefix}read`), 'files: write');
+    const { message } = (await errorOf(client, `${prefix}write`))!;
+    assert.match(message, /definition of tool fresh is unknown, or has changed/);
+  }
 });
 
 test('under warn, a changed tool stays, and the log tells of it', async (t) => {

@@ -23,7 +23,7 @@ import { checkRefusal } from './checkFirst.ts';
 import { faults, invalid, refusal } from './refusal.ts';
 import type { TargetConnection } from '../targets/kind/target.ts';
 import type { Dispatch } from './dispatchContext.ts';
-import { callLimit, noteItem, prepareForTarget, taskAsker } from './targetRequest.ts';
+import { callLimit, noteItem, prepareForTarget, taskAsker, type TargetRequest } from './targetRequest.ts';
 
 type Item = NamedItem | UnclearItem | undefined;
 type Token = Span | undefined;
@@ -58,16 +58,36 @@ function prepareItem(
   const send = (found: { target: string; name: string } | undefined): (() => void) => {
     const member = found && federation.member(found.target);
     if (found === undefined || member === undefined) return refusal(x, request, unknownItemError(item));
-    const { ready } = member;
-    if (federation.enforcesPins && item.kind !== 'resource' && !item.template)
-      return prepareCompared(x, federation, member, request, { item, own: found.name, token });
-    if (ready !== undefined)
-      return prepareForTarget(x, { request, token, target: ready, item, own: found.name });
-    return later(x, federation, request, member.connected(), (target) =>
-      prepareForTarget(x, { request, token, target, item, own: found.name }),
-    );
+    return prepareOwned(x, federation, member, { request, token, item, own: found.name });
   };
   return owner instanceof Promise ? later(x, federation, request, owner, send) : send(owner);
+}
+
+/** A request whose item belongs to one of the targets. */
+type OwnedRequest = Pick<TargetRequest, 'request' | 'token'> & {
+  readonly item: NamedItem;
+  readonly own: string;
+};
+
+function prepareOwned(x: Dispatch, federation: Federation, member: Member, asked: OwnedRequest): () => void {
+  const { item, request } = asked;
+  const send = (target: TargetConnection): (() => void) =>
+    prepareForTarget(x, {
+      ...asked,
+      target,
+      // The pin of another item was not compared yet.
+      renamed: (checked, changed, found, token) =>
+        prepareOwned(checked, federation, member, {
+          request: changed,
+          token,
+          item: found,
+          own: found.name,
+        }),
+    });
+  if (federation.enforcesPins && item.kind !== 'resource' && !item.template)
+    return prepareCompared(x, federation, member, asked, send);
+  const { ready } = member;
+  return ready === undefined ? later(x, federation, request, member.connected(), send) : send(ready);
 }
 
 /** A request about an item whose definition must have been compared with its pin. */
@@ -75,8 +95,8 @@ function prepareCompared(
   x: Dispatch,
   federation: Federation,
   member: Member,
-  request: Envelope,
-  { item, own, token }: { readonly item: NamedItem; readonly own: string; readonly token: Token },
+  { request, item, own }: OwnedRequest,
+  then: (target: TargetConnection) => () => void,
 ): () => void {
   const { kind } = item;
   const [method, shape] = listOfKind(kind);
@@ -86,7 +106,7 @@ function prepareCompared(
     const hidden = x.itemRules?.refusalOf({ kind, target: member.name, name: own });
     if (ready === undefined || !isListed || hidden !== undefined)
       return refusal(x, request, refusalError(definitionChanged(item), hidden), hidden ?? withheldByPin);
-    return prepareForTarget(x, { request, token, target: ready, item, own });
+    return then(ready);
   };
   const known = member.ready === undefined ? undefined : member.lists.includes(method, own);
   if (known !== undefined) return send(known);

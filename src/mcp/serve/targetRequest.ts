@@ -44,6 +44,8 @@ export interface TargetRequest {
   readonly item: NamedItem | UnclearItem | undefined;
   /** The target's own name of the item; undefined where the client's name is none of this target. */
   readonly own: string | undefined;
+  /** Judges the request where checks have given it another item; absent where nobody else has to judge the item. */
+  readonly renamed?: (x: Dispatch, request: Envelope, item: NamedItem, token: Span | undefined) => () => void;
 }
 
 /** Judges a request for one target. @returns what sends or refuses it */
@@ -187,16 +189,18 @@ async function verdictOf(
 /** Judges a request that the checks have made of another one. It names its item as the target does. */
 function prepareChanged(
   x: Dispatch,
-  { target, item: before, own: nameBefore }: TargetRequest,
+  { target, item: before, own: nameBefore, renamed }: TargetRequest,
   request: Envelope,
 ): () => void {
   const found = itemOf(request);
   if (typeof found === 'string') return refusal(x, request, invalid(faults[found]));
-  const token = progressToken(request);
-  const isSame = found !== undefined && typeof before === 'object' && found.name === nameBefore;
+  const place = progressToken(request);
+  const token = typeof place === 'object' ? place : undefined;
+  const isSame = typeof before === 'object' && found?.kind === before.kind && found.name === nameBefore;
+  if (!isSame && found !== undefined && renamed !== undefined) return renamed(x, request, found, token);
   return prepareForTarget(x, {
     request,
-    token: typeof token === 'object' ? token : undefined,
+    token,
     target,
     // The response has the name that the client uses.
     item: isSame ? { ...found, name: before.name } : found,
