@@ -160,6 +160,18 @@ test('with resume: false the session ends with its child, and its id is unknown'
   assert.equal(harness.runtime.view().sessions.length, 1);
 });
 
+test('with resume: false the session ends with its child also where it has other targets', async () => {
+  const harness = await start({ maxChildrenPerPrincipal: 2 });
+  const targets = [stdioTarget({ name: 'remembers', resume: false }), stdioTarget({ name: 'other' })];
+  harness.use(mcpBackend({ key: 'several', targets }));
+  const first = await connect(harness, 'ada');
+  await first.call('remembers_echo', { text: 'x' });
+  now += graceMs;
+  const second = await connect(harness, 'ada');
+  await second.call('remembers_echo', { text: 'x' });
+  assert.equal((await first.post(first.request('ping'))).status, 404);
+});
+
 test('when all children are in use, the idle ones of the heaviest principal go first', async () => {
   const harness = await start({ maxChildren: 3 });
   const light = await connect(harness, 'ada');

@@ -453,9 +453,9 @@ export class Session implements TargetListener, Evictable, MessageContext {
     void this.end(0);
   }
 
-  onTaken(target: TargetConnection): void {
-    if (this.federation === undefined) void this.end(0);
-    else this.federation.onGone(target);
+  /** The child had a memory that another one would lack: the session ends, whatever other targets it has. */
+  onTaken(): void {
+    void this.end(0);
   }
 
   /** Does a client wait for something right now? */
