@@ -57,7 +57,8 @@ export function hideSecrets(text: string, mark: string): string {
   let hidden = text;
   for (const value of issued)
     if (value.length <= hidden.length && hidden.includes(value)) hidden = hidden.replaceAll(value, mark);
-  for (const value of ordered) if (hidden.includes(value)) hidden = hidden.replaceAll(value, mark);
+  for (const value of ordered)
+    if (value.length <= hidden.length && hidden.includes(value)) hidden = hidden.replaceAll(value, mark);
   return hidden;
 }
 

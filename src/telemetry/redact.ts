@@ -1,4 +1,5 @@
 import type { Fields } from './contract.ts';
+import { hideTokens } from './compactTokens.ts';
 import { hideSecrets } from './knownSecrets.ts';
 import { safeBeginning } from './safeBeginning.ts';
 
@@ -7,13 +8,6 @@ export const redacted = '[redacted]';
 /** Names of fields and headers whose value is a secret as a whole. */
 const secretName =
   /^(?:proxy-)?authorization$|^(?:set-)?cookie$|token$|secret$|passw(?:or)?d$|passphrase$|api[-_]?key$|private[-_]?key$/i;
-
-/**
- * A compact JWS or JWE: its first segment is base64url of `{`, so it begins with `ey`, or with `ew` where a
- * line break follows the brace. No JOSE header fits in less than 14 characters; few host names look like that.
- * The characters are those of both base64 alphabets, padding included: a malformed token is still a secret.
- */
-const compactToken = /\be[yw][\w+/=-]{12,}\.[\w+/=-]*(?:\.[\w+/=-]*){1,3}/g;
 
 const credentials = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
 
@@ -25,7 +19,7 @@ export const redactText = (original: string): string => {
   const text = hideSecrets(original, redacted);
   // The common line has neither; `includes` is cheaper than two scans by expression.
   if (!text.includes('.') && !text.includes(' ')) return text;
-  return text.replaceAll(credentials, `$1 ${redacted}`).replaceAll(compactToken, redacted);
+  return hideTokens(text.replaceAll(credentials, `$1 ${redacted}`), redacted);
 };
 
 /** Longest value of one field, in characters. A peer can make messages long; a log line stays bounded. */

@@ -1,13 +1,16 @@
 import { isSecretName, redacted } from './redact.ts';
 import { hideSecretForms } from './secretForms.ts';
 
-const secretWord = /^-{0,2}[\w.-]*(?:token|secret|passw(?:or)?d|key|auth|credential)[\w.-]*$/i;
+/** One expression for both would read the rest of a name once for each word in it. */
+const plainName = /^[\w.-]*$/;
+const secretWord = /token|secret|passw(?:or)?d|key|auth|credential/i;
 /** Flags whose value is a header, in the manner of curl. */
 const headerFlag = /^(?:-H|--headers?)$/;
 /** Flags whose value may be `user:password`. */
 const userFlag = /^(?:-u|--user)$/;
 
-const isSecret = (name: string): boolean => isSecretName(name) || secretWord.test(name);
+const isSecret = (name: string): boolean =>
+  isSecretName(name) || (secretWord.test(name) && plainName.test(name));
 
 /**
  * Arguments of a program, without the values of flags such as `--token`, of variables such as `API_KEY=…` and of headers.

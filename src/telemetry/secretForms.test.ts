@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { withoutEndlessWork } from './endless.testing.ts';
 import { forgetSecrets, rememberSecrets } from './knownSecrets.ts';
 import { hiddenBeginning, hideSecretForms, shownBeginning } from './secretForms.ts';
 
@@ -29,6 +30,54 @@ test('the beginning of a text holds no part of a secret, wherever the secret is 
   // Marks are shorter than secrets, so the secret at the end of the read part moves to the front.
   const many = hiddenBeginning(secret.repeat(1_000), most);
   assert.ok(many.length <= most && !many.includes('S'), many);
+});
+
+const token = (length: number): string =>
+  `eyJhbGciOiJSUzI1NiJ9.eyJzdWIi${'Z'.repeat(length - 40)}.${'S'.repeat(9)}`;
+
+/** Each text makes an expression read the same characters again and again, if that is possible. */
+const hostile = [
+  'ey-',
+  'ey.',
+  'ey....',
+  'eyaaaaaaaaaaaa.',
+  'eyaaaaaaaaaaaa ',
+  'Bearer ',
+  'Bearer    ',
+  'Basic ',
+  'basic.',
+  ' ',
+  'a',
+  '-',
+  '.',
+  '=',
+  '?',
+  '://',
+  '://a',
+  '&session',
+  '?token=&',
+  'sk-a ',
+  'npm_',
+  '-----BEGIN ',
+  '-----BEGIN PRIVATE KEY ',
+  'PRIVATE KEY',
+];
+
+test('the search for secrets ends for every text of a client', () => {
+  // Work that grew with the square of the length would take hours.
+  const length = 600_000;
+  const secret = `;${token(100)}`;
+  withoutEndlessWork(() => {
+    for (const unit of hostile)
+      for (const begin of ['', 'Bearer', '-----BEGIN ']) {
+        const text = `${begin}${unit.repeat(length / unit.length)}`;
+        assert.ok(hideSecretForms(`${text}.x`).length > 0);
+        assert.ok(!hideSecretForms(`${text}${secret}`).includes('ZZZ'), unit);
+      }
+    const text = `${'ey-'.repeat(length / 3)}.x`;
+    assert.equal(hideSecretForms(text), text);
+    assert.equal(hideSecretForms(`${text} ${secret}`), `${text} ;[redacted]`);
+  });
 });
 
 test('a name without a sign of an address is only cut', () => {
