@@ -20,3 +20,10 @@ export const hideTokens = (text: string, mark: string): string =>
   beginning.test(text)
     ? text.replaceAll(possibleToken, (found) => (found.split('.', fewest).length < fewest ? found : mark))
     : text;
+
+/** The place where a token begins that the end of the text may cut; the length of the text where there is none. */
+export function openTokenAt(text: string): number {
+  for (const { 0: found, index } of text.matchAll(possibleToken))
+    if (index + found.length === text.length) return index;
+  return text.length;
+}

@@ -11,6 +11,8 @@ let ordered: readonly string[] = [];
 let generation = 0;
 /** Secrets that servers issued. Callers decide how many there are, so they have a set of their own. */
 const issued = new Set<string>();
+/** Length of the longest secret that a server ever issued. */
+let longestIssued = 0;
 
 /** Remembers secrets by their values. A value of several lines is remembered line by line. */
 export function rememberSecrets(values: Iterable<string>): void {
@@ -30,7 +32,11 @@ export function rememberSecrets(values: Iterable<string>): void {
  * text from before can hold them.
  */
 export function rememberIssuedSecrets(values: Iterable<string>): void {
-  for (const value of values) if (hasLength(value)) addNewest(issued, value);
+  for (const value of values) {
+    if (!hasLength(value)) continue;
+    addNewest(issued, value);
+    longestIssued = Math.max(longestIssued, value.length);
+  }
 }
 
 const hasLength = ({ length }: string): boolean => length >= shortest && length <= longest;
@@ -46,6 +52,9 @@ function addNewest(secrets: Set<string>, secret: string): void {
 
 /** Changes whenever other secrets are known: what was hidden before must be hidden anew. */
 export const secretsGeneration = (): number => generation;
+
+/** No known secret is longer. */
+export const longestKnown = (): number => Math.max(ordered[0]?.length ?? 0, longestIssued);
 
 function order(): void {
   ordered = [...known].toSorted((a, b) => b.length - a.length);
@@ -66,5 +75,6 @@ export function hideSecrets(text: string, mark: string): string {
 export function forgetSecrets(): void {
   known.clear();
   issued.clear();
+  longestIssued = 0;
   order();
 }

@@ -27,7 +27,7 @@ const maxValue = 8_192;
 
 /** A message or a string value, fit for the log. */
 export const safeText = (text: string): string => {
-  const shown = safeBeginning(text, maxValue, redactText);
+  const shown = safeBeginning(text, maxValue, redactText, redacted);
   return text.length > maxValue ? `${shown}… (${String(text.length)} characters)` : shown;
 };
 

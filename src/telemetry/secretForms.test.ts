@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { withoutEndlessWork } from './endless.testing.ts';
-import { forgetSecrets, rememberSecrets } from './knownSecrets.ts';
+import { forgetSecrets, rememberIssuedSecrets, rememberSecrets } from './knownSecrets.ts';
 import { hiddenBeginning, hideSecretForms, shownBeginning } from './secretForms.ts';
 
 after(forgetSecrets);
@@ -27,6 +27,13 @@ test('the beginning of a text holds no part of a secret, wherever the secret is 
       assert.ok(beginning.length <= most && !beginning.includes('S'), beginning);
       assert.ok(beginning.startsWith('x'.repeat(before)));
     }
+  const long = `S3cr3t${'k'.repeat(9_000)}Z`;
+  for (const remember of [rememberIssuedSecrets, rememberSecrets]) {
+    remember([long]);
+    assert.doesNotMatch(hiddenBeginning(`a ${long}${'y'.repeat(30_000)}`, most), /S|k/);
+    forgetSecrets();
+  }
+  rememberSecrets([secret]);
   // Marks are shorter than secrets, so the secret at the end of the read part moves to the front.
   const many = hiddenBeginning(secret.repeat(1_000), most);
   assert.ok(many.length <= most && !many.includes('S'), many);
@@ -34,6 +41,18 @@ test('the beginning of a text holds no part of a secret, wherever the secret is 
 
 const token = (length: number): string =>
   `eyJhbGciOiJSUzI1NiJ9.eyJzdWIi${'Z'.repeat(length - 40)}.${'S'.repeat(9)}`;
+
+test('the beginning of a text holds no part of a token that is longer than the part that is read', () => {
+  const most = 100;
+  for (const before of ['token:', 'x=', ' '.repeat(90)])
+    for (const long of [4_100, 4_190, 4_200, 4_230, 8_300, 60_000].map(token))
+      assert.doesNotMatch(hiddenBeginning(`${before}${long}`, most), /eyJ|Z|S/);
+  assert.equal(hiddenBeginning(`token:${token(8_300)}`, most), 'token:[redacted]');
+  const longHeader = `eyJhbGciOiJSUzI1NiJ9${'Z'.repeat(5_000)}.eyJzdWIi.c2ln`;
+  assert.equal(hiddenBeginning(`a ${longHeader}`, most), 'a [redacted]');
+  const whole = `token:${'eyJhbGciOiJSUzI1NiJ9'}.eyJzdWIi`;
+  assert.equal(hiddenBeginning(whole, most), whole, 'nothing cuts this text');
+});
 
 /** Each text makes an expression read the same characters again and again, if that is possible. */
 const hostile = [
@@ -83,4 +102,5 @@ test('the search for secrets ends for every text of a client', () => {
 test('a name without a sign of an address is only cut', () => {
   assert.equal(shownBeginning('a'.repeat(9), 4), 'aaaa');
   assert.equal(shownBeginning('a?token=hidden', 200), 'a?token=[redacted]');
+  assert.equal(shownBeginning(`a-${token(100)}`, 50), 'a-[redacted]');
 });

@@ -34,10 +34,13 @@ export function hideSecretForms(original: string): string {
 
 /** The beginning of the text without the forms of secrets. */
 export const hiddenBeginning = (text: string, most: number): string =>
-  safeBeginning(text, most, hideSecretForms);
+  safeBeginning(text, most, hideSecretForms, redacted);
 
 const suspiciousName = /[?@]|:\/\//;
 
-/** The beginning of a name that a client wrote. Most names have none of these characters, and cost one look. */
+/**
+ * The beginning of a name that a client wrote. Most names are short and have none of these characters, and cost one look.
+ * The log hides tokens in the others, but would not recognise a token that is cut.
+ */
 export const shownBeginning = (name: string, most: number): string =>
-  suspiciousName.test(name) ? hiddenBeginning(name, most) : name.slice(0, most);
+  name.length > most || suspiciousName.test(name) ? hiddenBeginning(name, most) : name;
