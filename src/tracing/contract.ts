@@ -1,6 +1,9 @@
 /** The version of the semantic conventions that names and attributes of spans follow. */
 export const conventions = '1.39.0';
 
+/** Longest text of an attribute, in characters. */
+export const maxAttribute = 4_096;
+
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** A span of this process, or of another one. */

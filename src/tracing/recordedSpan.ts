@@ -7,7 +7,14 @@ import {
   type SpanContext,
 } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
-import type { OpenSpan, SpanAttributes, SpanGroup, SpanPlace, SpanStart } from './contract.ts';
+import {
+  maxAttribute,
+  type OpenSpan,
+  type SpanAttributes,
+  type SpanGroup,
+  type SpanPlace,
+  type SpanStart,
+} from './contract.ts';
 import { newSpanId, newTraceId } from './ids.ts';
 
 /** The parts of all spans that are the same. */
@@ -17,7 +24,8 @@ export interface SpanSource extends Pick<ReadableSpan, 'resource' | 'instrumenta
 }
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT } as const;
-const limits = { attributes: 128, valueLength: 4_096 };
+/** Attributes of a span. */
+const most = 128;
 const noEvents: ReadableSpan['events'] = [];
 const noLinks: Link[] = [];
 const unset: ReadableSpan['status'] = { code: SpanStatusCode.UNSET };
@@ -76,11 +84,11 @@ export class RecordedSpan implements OpenSpan, ReadableSpan {
     for (const name in more) {
       const value = more[name];
       if (value === undefined) continue;
-      if (!Object.hasOwn(attributes, name) && ++this.count > limits.attributes) {
+      if (!Object.hasOwn(attributes, name) && ++this.count > most) {
         this.droppedAttributesCount++;
         continue;
       }
-      attributes[name] = typeof value === 'string' ? value.slice(0, limits.valueLength) : value;
+      attributes[name] = typeof value === 'string' ? value.slice(0, maxAttribute) : value;
     }
   }
 

@@ -371,3 +371,19 @@ test('spans and access lines show no credential of an address, and clients make 
   assert.doesNotMatch(JSON.stringify(collector.spans), /opaque/);
   assert.doesNotMatch(gateway.accessLog(), /opaque-[12]/);
 });
+
+test('a span shows the beginning of a long user agent and path, and no part of a token at the cut', async () => {
+  await using collector = await Collector.http();
+  await using gateway = await startGateway(
+    configOf({ otlpEndpoint: collector.url, otlpProtocol: 'http', randomSampling: true }),
+  );
+  const path = `/${'x'.repeat(4_000)}/${`eyJhbGciOiJSUzI1NiJ9.${'Z'.repeat(300)}.c2ln`}`;
+  const headers = { 'user-agent': `${path} ${'y'.repeat(9_000)}` };
+  await sent(await fetch(`${gateway.url}${path}`, { headers }));
+  await until('both spans', () => collector.spans.length === 2);
+  const [server] = collector.of('server');
+  const [client] = collector.of('client');
+  assert.match(String(server?.attributes['url.path']), /^\/x{4000}\/\[redacted\]$/);
+  assert.match(String(server?.attributes['user_agent.original']), /^\/x{4000}\/\[redacted\] y{83}$/);
+  assert.match(String(client?.attributes['url.full']), /\/x{4000}\/\[redacted\]$/);
+});

@@ -7,8 +7,14 @@ import {
   type Sampling,
 } from '../../policies/index.ts';
 import type { TracingSettings } from '../../model/index.ts';
-import { hideSecretForms, parseTraceparent, type TraceContext } from '../../telemetry/index.ts';
-import type { OpenSpan, SpanAttributes, SpanGroup, Spans } from '../../tracing/index.ts';
+import { hiddenBeginning, parseTraceparent, type TraceContext } from '../../telemetry/index.ts';
+import {
+  maxAttribute,
+  type OpenSpan,
+  type SpanAttributes,
+  type SpanGroup,
+  type Spans,
+} from '../../tracing/index.ts';
 import type { CompiledRule } from '../routing/router.ts';
 import { computedFields } from './endedFields.ts';
 import type { ExchangeTracing, LiveExchange } from './liveExchange.ts';
@@ -78,7 +84,7 @@ export class RequestTracing implements ExchangeTracing {
         'http.request.method_original': originalOf(exchange.method),
         'server.address': address,
         'server.port': port,
-        'url.full': `${tls === undefined ? 'http' : 'https'}://${name}${hideSecretForms(pathOf(exchange.forwardTarget))}`,
+        'url.full': `${tls === undefined ? 'http' : 'https'}://${name}${hidden(pathOf(exchange.forwardTarget))}`,
       }),
     });
     exchange.requestHeaders.set('traceparent', span.upstream.traceparent);
@@ -144,7 +150,7 @@ export class RequestTracing implements ExchangeTracing {
         'portcullis.backend': exchange.backend,
         'portcullis.error': error,
         'portcullis.policy': exchange.decidedBy?.policy,
-        'mcp.method.name': hidden(textOf(exchange.extra?.['mcp.method'])),
+        'mcp.method.name': hiddenText(textOf(exchange.extra?.['mcp.method'])),
       }),
     );
     if (route !== undefined) server.rename(`${methodName(exchange.method)} ${route}`);
@@ -171,12 +177,12 @@ export class RequestTracing implements ExchangeTracing {
         'http.request.method': methodOf(method),
         'http.request.method_original': originalOf(method),
         'url.scheme': scheme,
-        'url.path': hideSecretForms(path),
+        'url.path': hidden(path),
         'server.address': host,
         'server.port': localPort,
         'client.address': remoteAddress,
         'network.protocol.version': version === 'HTTP/2.0' ? '2' : version.slice(5),
-        'user_agent.original': hidden(exchange.header('user-agent')),
+        'user_agent.original': hiddenText(exchange.header('user-agent')),
       }),
     });
   }
@@ -212,7 +218,10 @@ const patternOf = ({ kind, written }: Pick<CompiledRule<unknown>, 'kind' | 'writ
 /** A query may carry secrets. */
 const pathOf = (target: string): string => target.split('?', 1)[0] ?? '';
 
-const hidden = (text: string | undefined): string | undefined => text && hideSecretForms(text);
+/** A span shows no more of a text, so the search for secrets reads little more. */
+const hidden = (text: string): string => hiddenBeginning(text, maxAttribute);
+
+const hiddenText = (text: string | undefined): string | undefined => text && hidden(text);
 
 /** Methods that a client makes up, and addresses of resources, are no names of spans: there could be any number. */
 const callName = ({ method, isKnown, item }: TracedCall): string => {
