@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Events, type Message } from '../../src/mcp/rawClient.testing.ts';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
 import { until } from '../../src/until.testing.ts';
@@ -14,6 +15,7 @@ import { inline, node, rogue } from './stage.testing.ts';
 
 const deny = 'mcp.tool.name == "pid" && "x-evil" in request.headers';
 const evil = { 'x-evil': '1' };
+const catalog = fileURLToPath(new URL('../../src/mcp/fixtures/catalog.ts', import.meta.url));
 const target = (name: string, program = rogue): object => ({ name, stdio: { cmd: node, args: [program] } });
 
 const startWith = (mcp: object, policies: object = {}): Promise<GatewayProcess> =>
@@ -177,6 +179,22 @@ test('a limit that refuses a call over HTTP+SSE is named in the log, since the l
   assert.ok((await ask({ id: 2, ...call }))?.result !== undefined);
   assert.ok((await ask({ id: 3, ...call }))?.error !== undefined);
   await gateway.logged(/refused after the end of its HTTP exchange.*"?echo"?.*localRateLimit.*every 1h/);
+});
+
+test('the log of such a refusal shows no credential in the address of a resource', async (t) => {
+  const uri = 'https://alice:opaque-1@files.example/a?access_token=opaque-2';
+  const resources = JSON.stringify({ name: 'one', resources: [uri], capabilities: { resources: {} } });
+  const files = { name: 'one', stdio: { cmd: node, args: [catalog, resources] } };
+  const localRateLimit = [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '1h', key: 'mcp.resource.name' }];
+  await using gateway = await startWith({ targets: [files] }, { localRateLimit });
+  const ask = await openSse(t, gateway.url);
+  const read = { method: 'resources/read', params: { uri } };
+  assert.ok((await ask({ id: 2, ...read }))?.result !== undefined);
+  assert.ok((await ask({ id: 3, ...read }))?.error !== undefined);
+  await gateway.logged(
+    /refused after the end of its HTTP exchange.*https:\/\/\[redacted\]@files\.example\/a\?access_token=\[redacted\]/,
+  );
+  assert.doesNotMatch(gateway.log(), /opaque/);
 });
 
 test('a request without a session has no session id in rules, whatever its client sends', async () => {

@@ -1,9 +1,11 @@
 import type { DecidedBy } from '../../errors.ts';
-import { ThrottledLog, type Logger } from '../../telemetry/index.ts';
+import { shownBeginning, ThrottledLog, type Logger } from '../../telemetry/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
 /** At most 50 lines a second, as many as records of refusals. */
 const everyMs = 20;
+/** Characters of the name of an item. The address of a resource can hold a secret, as in the access log. */
+const maxName = 200;
 
 /**
  * Logs the refusals of MCP requests whose HTTP exchange was over before: the access log has its line by then. Over
@@ -22,7 +24,7 @@ export class LateRefusals {
       route: route?.name,
       'mcp.method': extra?.['mcp.method'],
       'mcp.session': extra?.['mcp.session'],
-      ...(item && { [`mcp.${item.kind}`]: item.name }),
+      ...(item && { [`mcp.${item.kind}`]: shownBeginning(item.name, maxName) }),
       policy,
       rule,
       place,
