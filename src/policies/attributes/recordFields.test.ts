@@ -150,6 +150,24 @@ test('fields show no credential that a policy reads, no id of a session, and no 
   assert.match(String(fields?.['uri']), /\/q\?a=b&partner=\[redacted\]&sessionId=\[redacted\]$/);
 });
 
+test('many credentials and a long text hide the text as a whole, and short texts stay', () => {
+  const cookie = Array.from({ length: 2_500 }, (_, i) => `aaaa${String(i).padStart(4, '0')}aaaa`).join(';');
+  const add = { agent: 'request.headers["user-agent"]', team: 'request.headers["x-team"]' };
+  const shown = (agent: string) =>
+    record(
+      { add },
+      {
+        headers: [
+          ['cookie', cookie],
+          ['user-agent', agent],
+          ['x-team', 'blue'],
+        ],
+      },
+    );
+  assert.deepEqual(shown('a'.repeat(8_000)), { agent: '[redacted]', team: 'blue' });
+  assert.deepEqual(shown('a app aaaa2499aaaa'), { agent: 'a app [redacted]', team: 'blue' });
+});
+
 test('an expression that does not compile is refused', () => {
   assert.throws(() => compileRecord({ add: { a: 'jwt.rawToken' } }, 'accessLog'), /never see the token/);
   assert.throws(() => compileRecord({ filter: 'request.body == ""' }, 'accessLog'), /bodies pass through/);

@@ -166,9 +166,17 @@ function secretsOf({ request }: Exchange, { responseLines, credentials }: EndedR
 const sessionsIn = (query: string): readonly string[] =>
   query.includes('sessionId=') ? new URLSearchParams(query).getAll('sessionId') : [];
 
-const hiding =
-  ({ whole, anywhere }: Secrets) =>
-  (text: string): string =>
-    whole.has(text)
-      ? redacted
-      : hideSecretForms(anywhere.reduce((left, secret) => left.replaceAll(secret, redacted), text));
+/** Characters that the search may read for one request: a client decides how many secrets it sends, and how much text. */
+const mostRead = 16_000_000;
+
+/** Hides secrets in the texts of one request. A text is hidden as a whole where its search would read too much. */
+function hiding({ whole, anywhere }: Secrets): (text: string) => string {
+  let left = mostRead;
+  return (text) => {
+    if (whole.has(text)) return redacted;
+    const reads = text.length * anywhere.length;
+    if (reads > left) return redacted;
+    left -= reads;
+    return hideSecretForms(anywhere.reduce((rest, secret) => rest.replaceAll(secret, redacted), text));
+  };
+}
