@@ -23,6 +23,8 @@ test('the members with which an expression can be true', () => {
     ['other == 1', 'abc'],
     ['has(x.a.n) && x.b.n == "1"', 'b'],
     ['x["a"].n == "1" && x.b["n"] == "2"', ''],
+    ['[x.a.n, x.b.n].exists(n, n == "1")', ''],
+    ['x.a.list.all(n, n == x.b.n)', 'a'],
   ] as const)
     assert.equal(of(source), members, source);
 });

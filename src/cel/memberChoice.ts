@@ -66,6 +66,10 @@ class MemberChoice {
   private needed(expr: Expr): ReadonlySet<string> {
     const read = this.memberOf(expr);
     if (read !== undefined) return new Set([read]);
+    const { exprKind: node } = expr;
+    // The range of a loop is always evaluated; its body may never be.
+    if (node.case === 'comprehensionExpr')
+      return node.value.iterRange === undefined ? this.all : this.needed(node.value.iterRange);
     if (isLenient(expr)) return this.all;
     let needed = this.all;
     for (const child of children(expr)) needed = shared([needed, this.needed(child)]);
@@ -94,10 +98,10 @@ const connectives: Readonly<Record<string, ((args: readonly Choice[]) => Choice)
   '!_': (args) => ({ whenTrue: union(falses(args)), whenFalse: union(trues(args)) }),
 };
 
-/** Can the part have a value although a part of it fails? Loops, forms and conditions evaluate only some of their parts. */
+/** Can the part have a value although a part of it fails? Forms and conditions evaluate only some of their parts. */
 function isLenient(expr: Expr): boolean {
   const node = expr.exprKind;
-  if (node.case === 'comprehensionExpr' || formOf(expr) !== undefined) return true;
+  if (formOf(expr) !== undefined) return true;
   if (node.case === 'selectExpr') return node.value.testOnly;
   return (
     node.case === 'callExpr' && ['_?_:_', '_&&_', '_||_', '@not_strictly_false'].includes(node.value.function)

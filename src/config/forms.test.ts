@@ -130,9 +130,14 @@ test('a rule that needs a tool and a prompt at once is a warning', () => {
     ).warnings.map(({ path, message }) => `${path}: ${message}`);
   assert.deepEqual(warnings(`'mcp.tool.name == "a" || mcp.prompt.name == "b"'`), []);
   assert.deepEqual(
-    warnings(`'jwt.sub == "a"', {deny: 'mcp.tool.name == "a" && has(mcp.prompt)', name: both}`),
+    warnings(`'jwt.sub == "a"', {require: 'mcp.tool.name == "a" && has(mcp.prompt)', name: both}`),
     [
       'mcp.policies.mcpAuthorization: rules[1] (both) can never be true: it needs several of mcp.tool, mcp.prompt and mcp.resource, and each item is only one of them',
     ],
   );
+  const loop = '[mcp.tool.target, mcp.prompt.target].exists(t, t == "hr")';
+  for (const rule of [`{deny: '${loop}'}`, `{if: '${loop}', requireScopes: [hr]}`])
+    assert.deepEqual(warnings(rule), [
+      'mcp.policies.mcpAuthorization: rules[0] needs several of mcp.tool, mcp.prompt and mcp.resource, and each item is only one of them: where it fails, the names of the other kinds count as empty',
+    ]);
 });

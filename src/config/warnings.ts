@@ -292,6 +292,10 @@ function warnOfTargets({ policies }: Route, mcp: readonly McpBackend[], warn: Wa
     }
 }
 
+const severalKinds =
+  'needs several of mcp.tool, mcp.prompt and mcp.resource, and each item is only one of them';
+const emptyNames = 'where it fails, the names of the other kinds count as empty';
+
 /**
  * Rules that need a tool and a prompt at once, while an item is only one of them; and rules that deny each call without
  * an argument, because they fail for it.
@@ -302,7 +306,9 @@ function warnOfItemRules(policy: PolicyUse, warn: Warn): void {
     if (demandsTwoKinds(expression))
       warn(
         policy.place,
-        `${rule} can never be true: it needs several of mcp.tool, mcp.prompt and mcp.resource, and each item is only one of them`,
+        effect === 'deny' || effect === 'scopes'
+          ? `${rule} ${severalKinds}: ${emptyNames}`
+          : `${rule} can never be true: it ${severalKinds}`,
         'join the conditions with ||',
       );
     for (const argument of effect === 'deny' ? argumentsNeeded(expression) : [])

@@ -30,7 +30,13 @@ export const celHazards: readonly Requirement[] = [
       design,
       [rules, failing, "enters(['jwt.missing == 1'], "],
     ],
-    ['deny', 'a deny rule that fails denies', design, [rules, failing, "{ deny: 'jwt.missing == 1' }"]],
+    [
+      'deny',
+      'a deny rule that fails denies',
+      design,
+      [rules, failing, "{ deny: 'jwt.missing == 1' }"],
+      [rules, 'a deny that fails denies each item whose name decides it, whatever kinds it reads at once'],
+    ],
     [
       'require',
       'a require rule that fails refuses',
@@ -199,6 +205,7 @@ export const celHazards: readonly Requirement[] = [
       'a deny rule about tools does not hide prompts',
       design,
       [rules, 'a deny about tools hides that tool, not every prompt; a deny that really fails hides all'],
+      [rules, 'a deny about prompts says nothing about tools, although no tool has the name of the prompt'],
     ],
     [
       'gate',

@@ -183,6 +183,12 @@ export function withEveryKind(context: CelContext, item: McpItem, call: CallValu
   return { ...context, mcp };
 }
 
+/** The same context, with nothing known of the item but that there is one. */
+export const withUnknownItem = (context: CelContext, { kind }: McpItem): CelContext => ({
+  ...context,
+  mcp: new Map(context.mcp as ReadonlyMap<string, Value>).set(kind, unknownValue),
+});
+
 const noItem: Value = new Map([['name', ''] as const, ['target', ''] as const]);
 /** The arguments of a tool say nothing about a prompt. */
 const noTool: Value = new Map<string, Value>([

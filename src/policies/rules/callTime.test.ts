@@ -96,6 +96,17 @@ test('a rule sees the method, the session and the task of a request', () => {
   assert.equal(tasks.may(tool('x'), about('tasks/cancel')), false);
 });
 
+test('a value of the call may decide whether the item matters to a deny that fails, so a list shows the item', () => {
+  const { sees, may } = judge([
+    {
+      deny: '(mcp.tool.name == "drop" || mcp.methodName == "tools/call") && [mcp.prompt.name].all(n, n == "")',
+    },
+  ]);
+  assert.equal(may(tool('drop'), '{}'), true, 'the rule would be true for each tool');
+  assert.equal(may(tool('drop'), callWith('{}', { method: 'tasks/get' })), false);
+  assert.equal(sees(tool('drop')), true);
+});
+
 test('a request about a task keeps the permission that the arguments of its call got', () => {
   const { may } = judge(['mcp.tool.name == "read" && mcp.tool.arguments.path == "/a"']);
   const about: ItemCall = {
@@ -168,6 +179,12 @@ const aboutItems = fc.oneof(
   fc.constantFrom(...names).map((name) => `mcp.tool.name == "${name}"`),
   fc.constantFrom('files', 'other').map((name) => `mcp.tool.target == "${name}"`),
   fc.constantFrom('has(mcp.tool)', 'has(mcp.prompt)', 'mcp.prompt.name == "hello"', 'true'),
+  fc.constantFrom(
+    'mcp.prompt.name != "public"',
+    '[mcp.tool.name, mcp.prompt.name].exists(n, n == "drop")',
+    '"files" in [mcp.tool.target, mcp.prompt.target, mcp.resource.target]',
+    '[mcp.prompt.name].all(n, n == "")',
+  ),
   fc.constantFrom('jwt.admin == true', 'has(jwt.missing)', 'jwt.missing == 1', '"a" in jwt.groups'),
 );
 const aboutCalls = fc.oneof(

@@ -10,19 +10,13 @@ import {
 } from '../../cel/index.ts';
 import { catalogue, GatewayError, type DecidedBy } from '../../errors.ts';
 import type { ItemCall, ItemRefusal, McpItem, ToolNames } from '../../mcp/contract.ts';
-import {
-  contextFor,
-  usesPath,
-  withEveryKind,
-  withPath,
-  type CallValues,
-  type ContextOf,
-} from '../attributes/context.ts';
+import { contextFor, usesPath, withPath, type CallValues, type ContextOf } from '../attributes/context.ts';
 import { toolNamesOf } from './toolNames.ts';
 import { evaluate, expressionWork } from '../attributes/evaluate.ts';
 import { failureReason } from '../attributes/failureReason.ts';
 import type { Exchange, Identity, RuleVerdict, Steps } from '../policy.ts';
 import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
+import { valueOfFailed } from './otherKinds.ts';
 import { always, ruleProblem, type Rule, type RuleSetSettings } from './schema.ts';
 import { heldScopes, stepUpOf, type HeldScopes } from './scopes.ts';
 import { Verdicts } from './verdicts.ts';
@@ -396,10 +390,11 @@ const itemRun =
     // With known values an operand may decide before a loop takes too many steps.
     if (isOpen && value === stepsSpent) return unknownValue;
     if (!closes.has(rule.effect) || !(value instanceof Error)) return value;
-    // A deny that names a tool has nothing to say about a prompt: it must not hide all prompts because `mcp.tool`
-    // is not there. With every kind present only real failures are left.
-    const again = evaluate(rule.program, withEveryKind(values, item, call), exchange, rule.label, rule.at);
-    return again instanceof Error ? again : false;
+    const run = (context: CelContext): unknown =>
+      evaluate(rule.program, context, exchange, rule.label, rule.at);
+    const closed = valueOfFailed(run, values, item, call);
+    // A value of the call may decide whether the item matters.
+    return isOpen && !(closed instanceof Error) && closed !== false ? unknownValue : closed;
   };
 
 /** The scopes that rules require, whether the caller has them or not. */

@@ -212,6 +212,35 @@ test('a deny about tools hides that tool, not every prompt; a deny that really f
   assert.deepEqual(seen([{ deny: 'jwt.missing == 1 || mcp.tool.name == "echo"' }], items), []);
 });
 
+test('a deny that fails denies each item whose name decides it, whatever kinds it reads at once', () => {
+  const items = [tool('drop', 'hr'), tool('add'), prompt];
+  const everyTarget = '[mcp.tool.target, mcp.prompt.target, mcp.resource.target]';
+  for (const expression of [
+    `${everyTarget}.exists(t, t == "hr")`,
+    `"hr" in ${everyTarget}`,
+    `${everyTarget}.exists(t, t == "hr") && jwt.a == 1`,
+    'mcp.tool.target + mcp.prompt.target == "hr"',
+    '[mcp.tool.name, mcp.prompt.name].exists(n, n == "drop") ? jwt.a == 1 : false',
+  ])
+    assert.deepEqual(seen([{ deny: expression }], items, { a: 1 }), ['add', 'hello'], expression);
+  // The empty name of the other kind is no "add", either: such a rule refuses more than it should.
+  assert.deepEqual(seen([{ deny: '!("add" in [mcp.tool.name, mcp.prompt.name])' }], items), ['add']);
+  assert.deepEqual(seen([{ deny: '[mcp.tool.name, mcp.prompt.name].exists(n, n != "add")' }], items), []);
+});
+
+test('a deny about prompts says nothing about tools, although no tool has the name of the prompt', () => {
+  const items = [tool('drop'), tool('add'), prompt];
+  for (const expression of [
+    'mcp.prompt.name != "public"',
+    '!(mcp.prompt.name in ["public", "other"])',
+    '[mcp.prompt.name].exists(n, n != "public")',
+    'mcp.prompt.name != "public" && mcp.prompt.target != "other" && !has(jwt.missing)',
+  ])
+    assert.deepEqual(seen([{ deny: expression }], items), ['drop', 'add'], expression);
+  const either = { deny: 'mcp.tool.name == "drop" || mcp.prompt.name != "public"' };
+  assert.deepEqual(seen([either], items), ['add']);
+});
+
 test('in a mixed set a rule without mcp.* is a gate only where no item rule could still allow', () => {
   const mixed = [{ allow: 'jwt.admin == true' }, { allow: 'mcp.tool.name == "echo"' }];
   const items = [tool('echo'), tool('add')];

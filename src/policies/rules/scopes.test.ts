@@ -111,6 +111,13 @@ test('a rule may require scopes by arguments, and fails closed', () => {
     ['system'],
     'a rule that fails requires its scopes',
   );
+  const ofTarget = (name: string) => ({
+    rules: [{ if: `[mcp.tool.target, mcp.prompt.target].exists(t, t == "${name}")`, requireScopes: ['s'] }],
+  });
+  for (const item of [tool('read'), prompt]) {
+    assert.deepEqual(scopesOf(ofTarget('files'), {}, item), ['s']);
+    assert.equal(scopesOf(ofTarget('other'), {}, item), undefined);
+  }
 });
 
 test('scopes of a rule that is not about items are required of the whole request', () => {

@@ -40,12 +40,18 @@ test('a deny rule that fails for a tool may refuse the tool', () => {
   const names = namesOf({ deny: 'int(mcp.tool.name) > 1' });
   assert.equal(names?.mayMatch('a', 't'), true);
   assert.equal(namesOf('int(mcp.tool.name) > 1')?.mayMatch('a', 't'), false);
+  const ofBoth = namesOf({ deny: 'mcp.tool.name == "b" || "a" in [mcp.tool.name, mcp.prompt.name]' });
+  assert.deepEqual(
+    ['a', 'b', 'c'].map((name) => ofBoth?.mayMatch(name, 't')),
+    [true, true, false],
+  );
 });
 
 test('a rule can demand two kinds of items, and then it is never true', () => {
   assert.equal(demandsTwoKinds('mcp.tool.name == "a" && mcp.prompt.name == "b"'), true);
   assert.equal(demandsTwoKinds('has(mcp.resource) && mcp.tool.name == "a" && jwt.sub == "a"'), true);
   assert.equal(demandsTwoKinds('mcp.tool.name == "a" || mcp.prompt.name == "b"'), false);
+  assert.equal(demandsTwoKinds('[mcp.tool.name, mcp.prompt.name].exists(n, n == "a")'), true);
   assert.equal(demandsTwoKinds('mcp.tool.name == mcp.tool.target'), false);
   assert.equal(demandsTwoKinds('jwt.sub == "a"'), false);
 });

@@ -12,8 +12,9 @@ import {
 } from '../../cel/index.ts';
 import type { McpItem, ToolNames } from '../../mcp/contract.ts';
 import type { DecidedBy } from '../../errors.ts';
-import { itemMap, withEveryKind } from '../attributes/context.ts';
+import { itemMap } from '../attributes/context.ts';
 import { argumentsOfTool, unknownCall, usesWhole } from './callTime.ts';
+import { valueOfFailed } from './otherKinds.ts';
 
 const kinds = ['tool', 'prompt', 'resource'] as const;
 
@@ -54,9 +55,10 @@ export function toolNamesOf({ program, at, closes }: RuleOfTools, attributes: Me
   const mayMatch = (name: string, target: string): boolean => {
     if (usesWhole(program)) return true;
     const item: McpItem = { kind: 'tool', target, name };
-    const value = program.run({ ...request, mcp: itemMap(item, unknownCall) }, newMeter());
+    const run = (context: CelContext): unknown => program.run(context, newMeter());
+    const value = run({ ...request, mcp: itemMap(item, unknownCall) });
     if (!(value instanceof Error)) return value !== false;
-    return closes && program.run(withEveryKind(request, item, unknownCall), newMeter()) instanceof Error;
+    return closes && valueOfFailed(run, request, item, unknownCall) !== false;
   };
   return { by: at, tools, arguments: read, onlyTools: of.size === 1, mayMatch };
 }
