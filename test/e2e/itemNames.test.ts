@@ -26,12 +26,14 @@ interface Server {
 
 const dotted = ['demo://resource/static/../dynamic/secret', 'demo://resource/./dynamic/secret'];
 const cased = ['DEMO://resource/dynamic/secret', ' demo://resource/dynamic/secret\n'];
+const climbing = ['files:///public/x?/../../private/key', 'files:///public/x#/../../private/key'];
+const escaped = ['files:///%40hr/salaries', 'files:///@hr/salaries%202026'];
 const servers: readonly Server[] = [
   {
     name: 'the TypeScript SDK 1.x',
     program: { cmd: process.execPath, args: [here('fixtures/sdk1Items.ts')] },
     skip: false,
-    known: [...dotted, ...cased, 'demo://resource/static/%2e%2e/dynamic/secret'],
+    known: [...dotted, ...cased, ...climbing, ...escaped, 'demo://resource/static/%2e%2e/dynamic/secret'],
   },
   {
     name: 'the TypeScript SDK 2.x',
@@ -47,13 +49,15 @@ const servers: readonly Server[] = [
       env: { PYTHONPATH: 'folder' in fastmcp ? fastmcp.folder : '', FASTMCP_CHECK_FOR_UPDATES: 'off' },
     },
     skip: 'missing' in fastmcp && fastmcp.missing,
-    known: [],
+    known: escaped,
   },
 ];
 
 const spellings: readonly string[] = [
   ...dotted,
   ...cased,
+  ...climbing,
+  ...escaped,
   'demo://resource/dynamic/secret',
   'demo://RESOURCE/dynamic/secret',
   'demo://resource/static/%2e%2e/dynamic/secret',
@@ -86,11 +90,14 @@ const rules = {
   free: [],
   allowing: [
     'mcp.resource.name.startsWith("demo://resource/static")',
+    'mcp.resource.name.startsWith("files:///public/")',
     'mcp.tool.name == "open"',
     'mcp.prompt.name == "open"',
   ],
   denying: [
     { deny: 'mcp.resource.name.startsWith("demo://resource/dynamic")' },
+    { deny: 'mcp.resource.name.startsWith("files:///private/")' },
+    { deny: 'mcp.resource.name.startsWith("files:///@hr/")' },
     { deny: 'mcp.tool.name == "secret"' },
     { deny: 'mcp.prompt.name == "secret"' },
   ],

@@ -86,7 +86,10 @@ test('a view that shows the rest hides what its entries say, whatever way a URI 
   const client = await open({
     rest: 'show',
     tools: [{ name: 'delete_*', hide: true }],
-    resources: [{ target: 'files', name: 'file:///secret/*', hide: true }],
+    resources: [
+      { target: 'files', name: 'file:///secret/*', hide: true },
+      { target: 'files', name: 'file:///@hr/*', hide: true },
+    ],
   });
   assert.ok(!(await namesOf(client)).includes('tickets_delete_issue'));
   assert.ok((await namesOf(client)).includes('tickets_close_issue'));
@@ -95,7 +98,15 @@ test('a view that shows the rest hides what its entries say, whatever way a URI 
     ['files+file:///a'],
   );
   assert.ok((await ask(client, 'resources/read', { uri: 'files+file:///a' })).result);
-  for (const uri of ['file:///secret/b', 'file:///%73ecret/b', 'file:///x/../secret/b', 'FILE:///secret/b'])
+  for (const uri of [
+    'file:///secret/b',
+    'file:///%73ecret/b',
+    'file:///x/../secret/b',
+    'FILE:///secret/b',
+    'file:///a?/../secret/b',
+    'file:///%40hr/b',
+    'file:///@hr/b',
+  ])
     assert.equal((await ask(client, 'resources/read', { uri: `files+${uri}` })).error?.code, -32602, uri);
 });
 

@@ -7,9 +7,11 @@
 import type { McpItem } from '../contract.ts';
 
 /** More readings than this make a name that no honest client sends. */
-const maxReadings = 16;
+const maxReadings = 32;
 /** Each reading costs time in proportion to its length. */
 const maxLength = 8_192;
+/** Characters of all readings of a name. */
+const maxTogether = 65_536;
 
 /** A text in another reading; undefined where there is none. */
 type Step = (text: string) => string | undefined;
@@ -41,8 +43,11 @@ const whatwg: Step = (text) => URL.parse(text)?.href;
 /** Parts of a URI (RFC 3986, appendix B), the fragment left out: it is no part of what is asked for (§6.1). */
 const uriParts = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?/is;
 
-function rewriteParts(text: string, path: (path: string) => string): string | undefined {
-  const parts = uriParts.exec(text);
+/** The same where a query and a fragment are parts of the path. */
+const uriWithLongPath = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?(.*)/is;
+
+function rewriteParts(text: string, path: (path: string) => string, form = uriParts): string | undefined {
+  const parts = form.exec(text);
   if (parts === null) return undefined;
   const [, scheme = '', authority, before = '', query = ''] = parts;
   const place = authority === undefined ? '' : `//${normalAuthority(authority)}`;
@@ -53,17 +58,32 @@ function rewriteParts(text: string, path: (path: string) => string): string | un
 const rfc3986: Step = (text) => rewriteParts(text, (path) => withoutDots(decodeUnreserved(path)));
 
 /** Servers that decode a path and hand it to a file system: escaped separators separate, and repeated ones are one. */
-const decoded: Step = (text) =>
-  rewriteParts(text, (before) => {
-    const path = decodeUnreserved(
-      before.replaceAll(/%(?:25){1,8}(?=2e|2f|5c|[3-7][0-9a-f])/gi, '%').replaceAll(/%2f|%5c|\\/gi, '/'),
-    );
-    // `proxy://fetch/https://host` holds a URI, which is another one with a slash less.
-    const merged = /(?:^|\/)\.\.?(?:\/|$)/.test(path)
-      ? path.replaceAll(/\/{2,}/g, '/')
-      : path.replaceAll(/(?<![:/])\/{2,}/g, '/');
-    return withoutDots(merged);
-  });
+const decoded: Step = (text) => rewriteParts(text, pathOfFile);
+
+function pathOfFile(written: string): string {
+  const path = decodeUnreserved(
+    written.replaceAll(/%(?:25){1,8}(?=2e|2f|5c|[3-7][0-9a-f])/gi, '%').replaceAll(/%2f|%5c|\\/gi, '/'),
+  );
+  // `proxy://fetch/https://host` holds a URI, which is another one with a slash less.
+  const merged = /(?:^|\/)\.\.?(?:\/|$)/.test(path)
+    ? path.replaceAll(/\/{2,}/g, '/')
+    : path.replaceAll(/(?<![:/])\/{2,}/g, '/');
+  return withoutDots(merged);
+}
+
+/** A template such as `files:///{+path}` takes a query and a fragment into its value, which may climb out of them. */
+const climbing: Step = (text) => {
+  const mark = text.search(/[?#]/);
+  if (mark < 0 || !text.slice(mark).split(/[/\\]/).includes('..')) return undefined;
+  return rewriteParts(text, pathOfFile, uriWithLongPath);
+};
+
+/** Servers find the names of files without a query: a URI of a file has none (RFC 8089 §2). */
+const withoutQuery: Step = (text) => (/^file:/i.test(text) ? text.replace(/\?.*/s, '') : undefined);
+
+/** Servers decode the values that a template cuts out of a URI, as Python does: a broken sequence of UTF-8 is U+FFFD. */
+const unescaped: Step = (text) =>
+  text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString());
 
 function normalAuthority(authority: string): string {
   const at = authority.lastIndexOf('@');
@@ -98,17 +118,29 @@ function withoutDots(path: string): string {
 }
 
 const nameSteps: readonly Step[] = [trimmed, composed, compatible];
-const uriSteps: readonly Step[] = [unbroken, whatwg, rfc3986, decoded, composed, compatible];
+const uriSteps: readonly Step[] = [
+  unbroken,
+  whatwg,
+  rfc3986,
+  decoded,
+  climbing,
+  withoutQuery,
+  unescaped,
+  composed,
+  compatible,
+];
 
 /** Readings of readings are readings too: a server may normalise more than once. */
 function closure(text: string, steps: readonly Step[]): readonly string[] | undefined {
   if (text.length > maxLength) return undefined;
   const found = [text];
+  let together = text.length;
   for (let i = 0; i < found.length; i++)
     for (const step of steps) {
       const reading = step(found[i]!);
       if (reading === undefined || found.includes(reading)) continue;
-      if (found.length === maxReadings || reading.length > 2 * maxLength) return undefined;
+      together += reading.length;
+      if (found.length === maxReadings || together > maxTogether) return undefined;
       found.push(reading);
     }
   return found;

@@ -20,6 +20,11 @@ def dynamic_resource(id: str) -> str:
     return "SECRET"
 
 
+@server.resource("files:///{owner}/{name}", name="files")
+def file_resource(owner: str, name: str) -> str:
+    return "SECRET" if owner in ("private", "@hr") else "OPEN"
+
+
 @server.tool(name="open")
 def open_tool() -> str:
     return "OPEN"
