@@ -34,6 +34,11 @@ export interface ItemCall {
   readonly method: string;
   /** As the client sends it; undefined outside of sessions. */
   readonly sessionId: string | undefined;
+  /**
+   * Every name of the item that its server may read, as written first; undefined where there are too many to judge.
+   * Absent where the name of the item is the only one.
+   */
+  readonly readNames?: () => readonly string[] | undefined;
   /** Reads the arguments of `tools/call`; absent where the message has none to judge. */
   readonly readArguments?: (
     reading: PlainReading,

@@ -166,3 +166,24 @@ test('a rule that names a tool which no server has is reported when the list is 
     ['routes[0].rules[3]', 'routes[0].rules[4]', 'routes[1].rules[3]', 'routes[1].rules[4]'],
   );
 });
+
+test('another spelling of a resource has no share of its own', async () => {
+  const limit = { maxTokens: 2, tokensPerFill: 1, fillInterval: '1h', key: 'mcp.resource.name' };
+  const program = { cmd: process.execPath, args: [fromRoot('test/e2e/fixtures/sdk1Items.ts')] };
+  const route = {
+    policies: { localRateLimit: [limit] },
+    backends: [{ mcp: { targets: [{ name: 'items', stdio: program }] } }],
+  };
+  await using gateway = await startGateway(
+    JSON.stringify({ binds: [{ port: 0, listeners: [{ routes: [route] }] }] }),
+  );
+  const session = await openSession(`${gateway.url}/mcp`);
+  const read = async (uri: string): Promise<number> =>
+    (await session.send('POST', { id: 7, method: 'resources/read', params: { uri } })).status;
+  assert.equal(await read('demo://resource/static/open'), 200);
+  assert.equal(await read('DEMO://resource/./static/open'), 200);
+  for (const uri of ['demo://resource/x/../static/open', 'demo://resource/static/%6fpen'])
+    assert.equal(await read(uri), 429, uri);
+  assert.equal(await read('demo://resource/dynamic/1'), 200);
+  await session.close();
+});

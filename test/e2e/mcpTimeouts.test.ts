@@ -39,6 +39,7 @@ binds:
                 - { if: 'mcp.tool.name == "export"', timeout: 120ms }
                 - { if: 'mcp.prompt.name == "p" && jwt.sub == "alice"', timeout: 130ms }
                 - { if: 'mcp.resource.name == "test://r" && jwt.missing == true', timeout: 140ms }
+                - { if: 'mcp.resource.name == "test://slow"', timeout: 160ms }
                 - { if: 'jwt.sub == "bob"', timeout: 150ms }
             backends:
               - mcp:
@@ -66,5 +67,6 @@ binds:
   const resource = { uri: 'test://r' };
   assert.equal(await limit(alice.request('resources/read', resource)), '140 ms');
   assert.equal(await limit(bob.request('resources/read', resource)), '140 ms');
+  assert.equal(await limit(alice.request('resources/read', { uri: 'TEST://slow' })), '160 ms');
   for (const session of [alice, bob]) await session.close();
 });

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import { shownBeginning } from '../../telemetry/index.ts';
-import type { CheckRefusal, ItemRefusal } from '../contract.ts';
+import type { CheckRefusal, ItemCall, ItemRefusal } from '../contract.ts';
 import { isOverNetwork } from '../targets/facts.ts';
 import { Call } from '../session/call.ts';
 import { completedBy, itemOf, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
@@ -20,6 +20,7 @@ import { addition } from '../json/objectMembers.ts';
 import type { Edit } from '../json/scan.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { ListFilter } from '../items/listFilter.ts';
+import { readingsOf } from '../items/nameReadings.ts';
 import { ResourceUriFilter } from '../items/resourceUris.ts';
 import { tracedCall, tracedStats, withTrace } from './tracedCall.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
@@ -46,6 +47,12 @@ export interface TargetRequest {
   readonly own: string | undefined;
   /** Judges the request where checks have given it another item; absent where nobody else has to judge the item. */
   readonly renamed?: (x: Dispatch, request: Envelope, item: NamedItem, token: Span | undefined) => () => void;
+}
+
+/** The item that a request uses, by the name that its target has for it. */
+interface UsedItem extends TaskItem {
+  /** The name is a template of URIs. */
+  readonly template: boolean;
 }
 
 /** Judges a request for one target. @returns what sends or refuses it */
@@ -81,11 +88,11 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     return denied(refusalError(new GatewayError('mcp_unknown_task'), hidden), hidden);
   const edits: Edit[] = [...ofTasks];
   const filters: ResponseFilter[] = [];
-  let used: TaskItem | undefined;
+  let used: UsedItem | undefined;
   if (typeof item === 'object') {
     noteItem(x, own === undefined || own === item.name ? item : { ...item, name: own });
     if (own === undefined) return denied(unknownItemError(item));
-    used = { kind: item.kind, name: own };
+    used = { kind: item.kind, name: own, template: item.template };
     x.http.uses?.({ kind: item.kind, target: name, name: own });
     x.answer.concerns?.({ kind: item.kind, target: name, name: own, template: item.template });
     if (own !== item.name) edits.push(nameEdit(item, own));
@@ -144,13 +151,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       send();
       return;
     }
-    countFirst(
-      x,
-      request,
-      call,
-      count({ ...used, target: name }, itemCallOf(x.http, request, x.settings)),
-      send,
-    );
+    countFirst(x, request, call, count({ ...used, target: name }, useOf(x, request, used)), send);
   };
   const { checks } = x;
   if (checks?.ofRequest !== true || x.isChecked === true) return () => begin();
@@ -229,11 +230,17 @@ export const noteItem = ({ notes }: Dispatch, { kind, name }: NamedItem): void =
 /** The fields of the access log. */
 const itemFields = { tool: 'mcp.tool', prompt: 'mcp.prompt', resource: 'mcp.resource' } as const;
 
+/** The part of a request that limits look at beside its item. */
+const useOf = (x: Dispatch, request: Envelope, { kind, name, template }: UsedItem): ItemCall => ({
+  ...itemCallOf(x.http, request, x.settings),
+  readNames: () => readingsOf(kind, name, template),
+});
+
 /** The time that a call may take without progress: a policy about single calls counts before all settings. */
-function limitOfCall(x: Dispatch, request: Envelope, target: string, used: TaskItem | undefined): CallLimit {
+function limitOfCall(x: Dispatch, request: Envelope, target: string, used: UsedItem | undefined): CallLimit {
   const settings = callLimit(x, target, used);
   if (x.callTime === undefined || used === undefined) return settings;
-  const said = x.callTime({ ...used, target }, itemCallOf(x.http, request, x.settings));
+  const said = x.callTime({ ...used, target }, useOf(x, request, used));
   if (said === undefined) return settings;
   const limit = said.ms === undefined ? settings : { ms: Math.min(said.ms, x.mostCallMs) };
   const { atMostMs = Infinity } = said;

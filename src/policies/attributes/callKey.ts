@@ -11,24 +11,37 @@ const maxKeyLength = 64;
 
 const kinds = ['tool', 'prompt', 'resource'] as const;
 
-/** Finds the key that a use of an item counts under; undefined where it is not counted. */
-export type CallKey = (exchange: Exchange, item: McpItem, call: ItemCall) => string | undefined;
+/** Finds the keys that a use of an item counts under; none where it is not counted. */
+export type CallKeys = (exchange: Exchange, item: McpItem, call: ItemCall) => Iterable<string>;
+
+/** All failures have one count: a client must gain nothing by them. */
+const keyOfFailures = '';
+
+/** Every name of the item that its server may read; undefined where there are too many to look at. */
+export const namesOf = ({ name }: McpItem, { readNames }: ItemCall): readonly string[] | undefined =>
+  readNames === undefined ? [name] : readNames();
 
 /**
- * A key about tools does not count prompts, and one that comes to `null` counts nothing. A key that fails has the one
- * count of all failures: a client must gain nothing by it.
+ * A key about tools does not count prompts, and one that comes to `null` counts nothing. A use counts for each reading
+ * of its name, because another spelling of the name must give a client no count of its own.
  * @param what names the expression to the operator
  * @throws Error for a key that does not compile
  */
-export function callKeyOf(key: string, what: string): CallKey {
+export function callKeysOf(key: string, what: string): CallKeys {
   const program = compile(key, countedAttributes);
   if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
   const context = contextFor([program]);
   const named = kindsIn(program);
   return (exchange, item, call) => {
-    if (named.length > 0 && !named.includes(item.kind)) return undefined;
-    const value = evaluate(program, context(exchange, item, valuesOf(call)), exchange, what);
-    return value === null ? undefined : keyText(value);
+    const keys = new Set<string>();
+    if (named.length > 0 && !named.includes(item.kind)) return keys;
+    const names = namesOf(item, call);
+    if (names === undefined) return keys.add(keyOfFailures);
+    for (const name of names) {
+      const value = evaluate(program, context(exchange, { ...item, name }, valuesOf(call)), exchange, what);
+      if (value !== null) keys.add(keyText(value));
+    }
+    return keys;
   };
 }
 
@@ -45,7 +58,7 @@ export function valuesOf({ method, sessionId }: ItemCall): CallValues {
 
 /** Requests without a key (a header that is not there) share one bucket, so that leaving it out gives nothing. */
 export function keyText(value: unknown): string {
-  if (!['string', 'bigint', 'number', 'boolean'].includes(typeof value)) return '';
+  if (!['string', 'bigint', 'number', 'boolean'].includes(typeof value)) return keyOfFailures;
   const text = `${typeof value} ${String(value)}`;
   return text.length <= maxKeyLength ? text : hash('sha256', text, 'base64');
 }

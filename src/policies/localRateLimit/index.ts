@@ -2,7 +2,7 @@ import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { formatDuration } from '../../model/index.ts';
 import type { ItemCall, McpItem } from '../../mcp/contract.ts';
 import type { Exchange, Policy, RateLimitState, Steps, TokenLimit, TokenStore } from '../policy.ts';
-import { callKeyOf } from '../attributes/callKey.ts';
+import { callKeysOf } from '../attributes/callKey.ts';
 import { keysOf, type NumberedLimit } from './keys.ts';
 import { countsCalls, localRateLimitSchema, type LocalRateLimitSettings } from './facts.ts';
 
@@ -71,14 +71,18 @@ function countCalls(
   readonly close: () => void;
 } {
   const { limit, index } = numbered;
-  const keyOf = callKeyOf(limit.key ?? '', `localRateLimit[${index}].key`);
+  const find = callKeysOf(limit.key ?? '', `localRateLimit[${index}].key`);
   const draws = counter.open(`${place}\ncall ${index}`, [limit]);
   return {
     async count(exchange, item, call) {
-      const key = keyOf(exchange, item, call);
-      if (key === undefined) return;
-      if (exchange.trial !== undefined) throw new NotEvaluated(counted);
-      tell(exchange, await draws.draw([key]), numbered);
+      let least: RateLimitState | undefined;
+      for (const key of find(exchange, item, call)) {
+        if (exchange.trial !== undefined) throw new NotEvaluated(counted);
+        const state = await draws.draw([key]);
+        if (!state.allowed || least === undefined || state.left < least.left) least = state;
+        if (!state.allowed) break;
+      }
+      if (least !== undefined) tell(exchange, least, numbered);
     },
     close: () => draws.close(),
   };

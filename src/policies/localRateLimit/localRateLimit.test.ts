@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
-import type { McpItem } from '../../mcp/contract.ts';
+import type { ItemCall, McpItem } from '../../mcp/contract.ts';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
 import { prepared, toolsWith } from '../tools.testing.ts';
 import { localRateLimit } from './index.ts';
@@ -204,12 +204,20 @@ test('limits that allow nothing or everything, and unsupported settings, are rej
 });
 
 /** Counts uses of items with these limits; the answer of each: admitted or not. */
-async function uses(limits: readonly object[], items: readonly McpItem[]): Promise<readonly boolean[]> {
+async function uses(
+  limits: readonly object[],
+  items: readonly McpItem[],
+  readNames?: (item: McpItem) => readonly string[] | undefined,
+): Promise<readonly boolean[]> {
   const steps = prepared(localRateLimit, limits);
   assert.equal(steps.onRequest, undefined);
   const admitted: boolean[] = [];
   for (const item of items) {
-    const call = { method: item.kind === 'tool' ? 'tools/call' : 'prompts/get', sessionId: 's' };
+    const call: ItemCall = {
+      method: item.kind === 'tool' ? 'tools/call' : 'prompts/get',
+      sessionId: 's',
+      ...(readNames && { readNames: () => readNames(item) }),
+    };
     const counted = Promise.resolve(steps.countMcpCall?.(new FakeExchange(), item, call));
     admitted.push(
       await counted.then(
@@ -251,6 +259,20 @@ test('a key that comes to null counts nothing, and uses with a failing key share
   assert.deepEqual(await uses([onlyA], items), [true, false, true, true]);
   const failing = { ...once, key: 'mcp.tool.name + request.headers["x-absent"]' };
   assert.deepEqual(await uses([failing], items), [true, false, false, false]);
+});
+
+test('a use counts for each name that its server may read, and a name that cannot be read like a failure', async () => {
+  const items = ['note://a', 'NOTE://a', 'note://b', '?', '?'].map((name): McpItem => ({
+    kind: 'resource',
+    target: 't',
+    name,
+  }));
+  const readNames = ({ name }: McpItem): readonly string[] | undefined =>
+    name === '?' ? undefined : [...new Set([name, name.toLowerCase()])];
+  const each = { ...once, key: 'mcp.resource.name' };
+  assert.deepEqual(await uses([each], items, readNames), [true, false, true, true, false]);
+  const one = { ...once, key: 'mcp.resource.name == "note://a" ? "x" : null' };
+  assert.deepEqual(await uses([one], items, readNames), [true, false, true, true, false]);
 });
 
 test('limits of requests and of uses stand in one list, and each has its own place', () => {

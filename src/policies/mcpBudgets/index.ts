@@ -1,5 +1,5 @@
 import { GatewayError, NotEvaluated } from '../../errors.ts';
-import { callKeyOf, keyText, type CallKey } from '../attributes/callKey.ts';
+import { callKeysOf, keyText, type CallKeys } from '../attributes/callKey.ts';
 import { budgetHolderOf } from '../attributes/budgetHolder.ts';
 import type { Policy } from '../policy.ts';
 import { CallsInProgress, retryAfter, type CallEnd, type CallLimit } from './callsInProgress.ts';
@@ -12,7 +12,7 @@ export const mcpBudgets: Policy<McpBudgetsSettings> = {
       const counter = budget.scope === 'global' ? globalCalls : callsInProgress;
       if (counter === undefined) throw new Error('mcpBudgets: scope: global needs config.store');
       return {
-        keyOf: keyOf(budget),
+        keysOf: keysOf(budget),
         counter,
         limit: {
           most: budget.maxConcurrentCalls,
@@ -31,12 +31,11 @@ export const mcpBudgets: Policy<McpBudgetsSettings> = {
           for (const end of entered) end();
         };
         try {
-          for (const { keyOf: find, counter, limit, name } of all) {
-            const key = find(exchange, item, call);
-            if (key === undefined) continue;
-            if (exchange.trial !== undefined) throw new NotEvaluated(counted);
-            entered.push((await counter.enter(name, key, limit)) ?? refuse(limit));
-          }
+          for (const { keysOf: find, counter, limit, name } of all)
+            for (const key of find(exchange, item, call)) {
+              if (exchange.trial !== undefined) throw new NotEvaluated(counted);
+              entered.push((await counter.enter(name, key, limit)) ?? refuse(limit));
+            }
         } catch (error) {
           leave();
           throw error;
@@ -57,7 +56,7 @@ function refuse({ by }: CallLimit): never {
 const ruleOf = ({ maxConcurrentCalls, key, scope }: BudgetSettings): string =>
   `${String(maxConcurrentCalls)} calls at a time, ${key === undefined ? 'each caller' : `key ${key}`}${scope === undefined ? '' : `, scope ${scope}`}`;
 
-function keyOf({ key }: BudgetSettings): CallKey {
-  if (key === undefined) return (exchange) => keyText(budgetHolderOf(exchange));
-  return callKeyOf(key, 'mcpBudgets.key');
+function keysOf({ key }: BudgetSettings): CallKeys {
+  if (key === undefined) return (exchange) => [keyText(budgetHolderOf(exchange))];
+  return callKeysOf(key, 'mcpBudgets.key');
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
-import type { McpItem } from '../../mcp/contract.ts';
+import type { ItemCall, McpItem } from '../../mcp/contract.ts';
 import { FakeExchange, type FakeRequest } from '../exchange.testing.ts';
 import type { Steps } from '../policy.ts';
 import { prepared, toolsWith } from '../tools.testing.ts';
@@ -15,11 +15,13 @@ async function begin(
   steps: Steps,
   item: McpItem,
   request: FakeRequest = {},
+  readNames?: ItemCall['readNames'],
 ): Promise<(() => void) | undefined> {
   try {
     const ended = await steps.countMcpCall?.(new FakeExchange(request), item, {
       method: 'tools/call',
       sessionId: 's',
+      ...(readNames && { readNames }),
     });
     assert.ok(ended !== undefined);
     return ended;
@@ -42,6 +44,19 @@ test('each caller has a budget of its own, and a call that ended makes room', as
   assert.ok((await from('192.0.2.1')) !== undefined);
   assert.equal(await from('192.0.2.1'), undefined);
   second?.();
+});
+
+test('a call takes room for each name that its server may read, and leaves all of it', async () => {
+  const steps = prepared(mcpBudgets, [{ maxConcurrentCalls: 1, key: 'mcp.resource.name' }]);
+  const read = (...names: readonly [string, ...string[]]): Promise<(() => void) | undefined> =>
+    begin(steps, { kind: 'resource', target: 't', name: names[0] }, {}, () => names);
+  const first = await read('NOTE://a', 'note://a');
+  assert.ok(first !== undefined);
+  assert.equal(await read('note://a'), undefined);
+  assert.equal(await read('note:///./a', 'note://a'), undefined);
+  first();
+  const second = await read('note:///./a', 'note://a');
+  assert.ok(second !== undefined, 'a refused call leaves no room taken');
 });
 
 test('a call that one budget refuses leaves the others as they were', async () => {

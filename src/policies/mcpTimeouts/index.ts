@@ -1,10 +1,10 @@
 import { compile, isProblem } from '../../cel/index.ts';
 import type { CallTime, ItemCall, McpItem } from '../../mcp/contract.ts';
-import { kindsIn, valuesOf } from '../attributes/callKey.ts';
+import { kindsIn, namesOf, valuesOf } from '../attributes/callKey.ts';
 import { contextFor, withEveryKind } from '../attributes/context.ts';
 import { countedAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
-import type { Exchange, Policy } from '../policy.ts';
+import type { Exchange, Policy, Steps } from '../policy.ts';
 import { mcpTimeoutsSchema, type McpTimeoutsSettings } from './facts.ts';
 
 type Answer = 'matches' | 'fails' | undefined;
@@ -17,30 +17,42 @@ export const mcpTimeouts: Policy<McpTimeoutsSettings> = {
       ms,
       matches: source === undefined ? always : matcher(source, index),
     }));
+    const timeOf: NonNullable<Steps['mcpCallTime']> = (exchange, item, call) => {
+      let atMostMs: number | undefined;
+      for (const { ms, matches } of all) {
+        const answer = matches(exchange, item, call);
+        if (answer === 'matches') return callTime(ms, atMostMs);
+        // A caller must gain nothing by a condition that fails.
+        if (answer === 'fails') atMostMs = Math.min(atMostMs ?? ms, ms);
+      }
+      return atMostMs === undefined ? undefined : { atMostMs };
+    };
+    const leastMs = Math.min(...all.map(({ ms }) => ms));
     return {
       mcpCallTime(exchange, item, call) {
-        let atMostMs: number | undefined;
-        let ms: number | undefined;
-        for (const entry of all) {
-          const answer = entry.matches(exchange, item, call);
-          if (answer === undefined) continue;
-          if (answer === 'matches') {
-            ({ ms } = entry);
-            break;
-          }
-          // A caller must gain nothing by a condition that fails.
-          atMostMs = Math.min(atMostMs ?? entry.ms, entry.ms);
-        }
-        return ms === undefined && atMostMs === undefined ? undefined : callTime(ms, atMostMs);
+        const names = namesOf(item, call);
+        if (names === undefined) return { atMostMs: leastMs };
+        return least(names.map((name) => timeOf(exchange, { ...item, name }, call)));
       },
     };
   },
 };
 
-const callTime = (ms: number | undefined, atMostMs: number | undefined): CallTime => ({
-  ...(ms === undefined ? {} : { ms }),
+const callTime = (ms: number, atMostMs: number | undefined): CallTime => ({
+  ms,
   ...(atMostMs === undefined ? {} : { atMostMs }),
 });
+
+/** The least time of the readings of a name: another spelling must give a caller no more. */
+function least(times: readonly (CallTime | undefined)[]): CallTime | undefined {
+  const [only] = times;
+  if (times.length === 1) return only;
+  const limits = times.flatMap((time) => [time?.ms, time?.atMostMs]).filter((ms) => ms !== undefined);
+  if (limits.length === 0) return undefined;
+  const atMostMs = Math.min(...limits);
+  // A reading that matches no entry has the time of the settings, which may be less.
+  return times.every((time) => time?.ms !== undefined) ? { ms: atMostMs } : { atMostMs };
+}
 
 const always: Matches = () => 'matches';
 

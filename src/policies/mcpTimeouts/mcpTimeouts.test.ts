@@ -40,6 +40,31 @@ test('a condition about tools matches no prompt, and no match leaves the setting
   assert.equal(timeOf([{ if: 'mcp.tool.name == "a"', timeout: '1s' }], tool('b')), undefined);
 });
 
+test('another spelling of a name gives a caller no more time', () => {
+  const settings = [
+    { if: 'mcp.resource.name == "note://a/b"', timeout: '5s' },
+    { if: 'mcp.resource.name.startsWith("note://a/")', timeout: '1h' },
+    { if: 'mcp.resource.name == "note://short"', timeout: '2s' },
+  ];
+  const timeAs = (...names: readonly [string, ...string[]]): CallTime | undefined =>
+    prepared(mcpTimeouts, settings).mcpCallTime?.(
+      new FakeExchange(),
+      { kind: 'resource', target: 't', name: names[0] },
+      { method: 'resources/read', sessionId: undefined, readNames: () => names },
+    );
+  assert.deepEqual(timeAs('note://a/b'), { ms: 5_000 });
+  assert.deepEqual(timeAs('note://a/./b', 'note://a/b'), { ms: 5_000 });
+  assert.deepEqual(timeAs('NOTE://a/b', 'note://a/b'), { atMostMs: 5_000 }, 'the settings may give less');
+  assert.deepEqual(timeAs('note://a/%20', 'note://a/ '), { ms: 3_600_000 });
+  assert.equal(timeAs('NOTE://x', 'note://x'), undefined);
+  const unreadable = prepared(mcpTimeouts, settings).mcpCallTime?.(
+    new FakeExchange(),
+    { kind: 'resource', target: 't', name: 'note://a/b' },
+    { method: 'resources/read', sessionId: undefined, readNames: () => undefined },
+  );
+  assert.deepEqual(unreadable, { atMostMs: 2_000 });
+});
+
 test('a condition that fails never gives a caller more time', () => {
   const settings = [
     { if: 'jwt.trial == true', timeout: '5s' },
