@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { comparedTexts } from './compared.ts';
+import { comparedTexts, namesIn } from './compared.ts';
 
 const of = (source: string): readonly string[] => comparedTexts(source, new Set(['a.b.c', 'a.d']));
 
@@ -31,4 +31,18 @@ test('other comparisons and other expressions stay unchanged', () => {
     '',
   ])
     assert.deepEqual(of(source), [], source);
+});
+
+test('an expression looks up members of a variable by the names that do not belong to paths of other variables', () => {
+  for (const [source, names] of [
+    ['a.b.c.d == "x"', ['d', 'x']],
+    ['has(a.b.c.d) && a["b"].c.e.f == 1', ['d', 'b', 'f', 'e']],
+    ['a.d == "x" && jwt.sub == a.b.other', ['x']],
+    ['a.b.c.all(k, k.n == jwt["k"].m)', ['n', 'k']],
+    ['a.b.with(o, o.c.d)', ['d', 'c']],
+    ['a.b.c.list.all(jwt, jwt.d)', ['list', 'd']],
+    ['a.b.c.map(a, a.d.e)', ['b', 'c', 'd', 'e']],
+    ['a.b.c.with(jwt, jwt.d)', ['d']],
+  ] as const)
+    assert.deepEqual([...namesIn(source, 'a.b.c')].sort(), [...names].sort(), source);
 });

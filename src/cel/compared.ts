@@ -1,5 +1,6 @@
 import { parse } from '@bufbuild/cel';
 import { children, dottedName, stringConstant, type Expr } from './ast.ts';
+import { boundName, formOf } from './forms.ts';
 
 /**
  * Texts that an expression compares with one of the variables: `name == "x"`, `"x" != name`, `name in ["x", "y"]`.
@@ -16,17 +17,39 @@ export function comparedTexts(source: string, variables: ReadonlySet<string>): r
   return [...found];
 }
 
-/** All texts and names of members in an expression: it looks up members by these names, unless it computes them. */
-export function namesIn(source: string): readonly string[] {
+/**
+ * Texts and names of members in an expression: it looks up members of a variable by these names, unless it computes
+ * them. Paths of other variables, such as `jwt.sub`, look up none.
+ */
+export function namesIn(source: string, variable: string): readonly string[] {
   const found = new Set<string>();
+  const { expr: whole } = parse(source);
+  const bound = boundIn(whole);
+  const isOfAnother = (path: string | undefined): boolean => {
+    const [root = ''] = path?.split('.') ?? [];
+    return path !== undefined && !bound.has(root) && path !== variable && !path.startsWith(`${variable}.`);
+  };
   const visit = (expr: Expr): void => {
     const text = stringConstant(expr);
     if (text !== undefined) found.add(text);
-    if (expr.exprKind.case === 'selectExpr') found.add(expr.exprKind.value.field);
+    if (expr.exprKind.case === 'selectExpr') {
+      const { operand, field } = expr.exprKind.value;
+      if (!isOfAnother(operand && pathOf(operand))) found.add(field);
+    }
     for (const child of children(expr)) visit(child);
   };
-  visit(parse(source).expr);
+  visit(whole);
   return [...found];
+}
+
+/** The variables that loops and forms of an expression name: such a name may stand for any value. */
+function boundIn(expr: Expr, found = new Set<string>()): ReadonlySet<string> {
+  const node = expr.exprKind;
+  if (node.case === 'comprehensionExpr') found.add(node.value.iterVar).add(node.value.iterVar2);
+  if (node.case === 'callExpr' && formOf(expr)?.binds === true)
+    found.add(boundName(node.value.args[0]) ?? '');
+  for (const child of children(expr)) boundIn(child, found);
+  return found;
 }
 
 /** The members of a variable that an expression reads by name: `x.a`, `x["a"]`, `has(x.a)`. */

@@ -139,6 +139,21 @@ test('arguments with more than one reading are refused, whatever the rules say o
     assert.match(refusal(tool('x'), callWith(text))?.fault ?? '', /repeated|in case only/, text);
 });
 
+test('an argument may differ in case from a word of a rule that names no argument', () => {
+  const { may, refusal } = judge([
+    { deny: 'mcp.tool.name == "drop" && mcp.tool.arguments.force == true && jwt.team.lead == "x"' },
+  ]);
+  for (const text of [
+    '{"Name":"x"}',
+    '{"tags":[{"Tool":1}]}',
+    '{"MCP":{"Arguments":1}}',
+    '{"Lead":1,"JWT":2}',
+  ])
+    assert.equal(may(tool('create'), text), true, text);
+  for (const text of ['{"Force":true}', '{"a":{"FORCE":true}}', '{"Drop":1}'])
+    assert.match(refusal(tool('create'), callWith(text))?.fault ?? '', /in case only/, text);
+});
+
 test('arguments draw on the budget of their request, also in the last call of a batch', () => {
   const { exchange, may, refusal } = judge([{ deny: 'mcp.tool.arguments.n == 1' }]);
   const large = JSON.stringify({ n: 2, list: Array.from({ length: 20_000 }, (_, i) => i) });

@@ -37,7 +37,7 @@ export type CallReader = (
 
 export function callReader(programs: readonly Program[]): CallReader {
   const reading = programs.filter(usesArguments);
-  const names = new Set(reading.flatMap(({ source }) => namesIn(source)));
+  const names = new Set(reading.flatMap(({ source }) => namesIn(source, argumentsOfTool)));
   return (exchange, { kind }, call) => {
     const members = new Map<string, Value>([['methodName', call.method]]);
     if (call.sessionId !== undefined) members.set('sessionId', call.sessionId);
