@@ -151,10 +151,7 @@ export class OwnRequest implements ExchangeHandler, Waiter {
   onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
     if (!this.over && to > from) {
       if (this.dechunker === undefined) this.taker.onBytes(bytes, from, to);
-      else
-        this.dechunker.take(bytes, from, to, (chunk, start, end) => {
-          if (!this.over) this.taker.onBytes(chunk, start, end);
-        });
+      else this.onChunks(this.dechunker, bytes, from, to);
     }
     if (done && !this.over) {
       this.over = true;
@@ -163,6 +160,23 @@ export class OwnRequest implements ExchangeHandler, Waiter {
       this.taker.onEnd();
     }
     return !this.held;
+  }
+
+  /** The taker gets the chunks of a read together: a server may send thousands of chunks of one byte. */
+  private onChunks(dechunker: Body, bytes: Buffer, from: number, to: number): void {
+    let start = -1;
+    let end = -1;
+    dechunker.take(bytes, from, to, (_bytes, chunkStart, chunkEnd) => {
+      if (start < 0) {
+        start = chunkStart;
+        end = chunkEnd;
+        return;
+      }
+      // The bytes move down over the framing, which was read.
+      bytes.copyWithin(end, chunkStart, chunkEnd);
+      end += chunkEnd - chunkStart;
+    });
+    if (end > start) this.taker.onBytes(bytes, start, end);
   }
 
   onFailure(code: ErrorCode, detail: string, fresh: boolean): void {
