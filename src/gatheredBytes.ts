@@ -1,32 +1,50 @@
 /** Most bytes that are made ready for an announced length before any of them has come. */
 const FIRST = 262_144;
+const EMPTY = Buffer.alloc(0);
 
 /**
- * A body gathered in memory. One growing buffer and not a list of pieces: a body that comes in one-byte chunks would
- * otherwise cost a hundred times its size.
+ * Bytes of a peer, gathered in memory. One growing buffer and not a list of pieces: bytes that come in pieces of one
+ * would otherwise cost a hundred times their size.
  */
-export class WholeBody {
+export class GatheredBytes {
   length = 0;
-  private buffer: Buffer | undefined;
+  private buffer: Buffer<ArrayBuffer> | undefined;
   private readonly expected: number;
 
-  /** @param expected its length in bytes where that is known, -1 otherwise */
-  constructor(expected: number) {
+  /** @param expected their number where that is known, -1 otherwise */
+  constructor(expected = -1) {
     this.expected = expected;
   }
 
   /** Adds the last piece. @returns the whole */
   finish(bytes: Buffer, from: number, to: number): Buffer {
-    // It came in one piece: no copy.
+    // They came in one piece: no copy.
     if (this.buffer === undefined) return bytes.subarray(from, to);
     this.add(bytes, from, to);
     return this.buffer.subarray(0, this.length);
   }
 
-  add(bytes: Buffer, from: number, to: number): void {
+  /** The whole, as far as it has come. */
+  whole(): Buffer<ArrayBuffer> {
+    return this.buffer?.subarray(0, this.length) ?? EMPTY;
+  }
+
+  /** The whole, in memory of its own where it is large. None of it is left here, and former results are empty. */
+  takeWhole(): Buffer<ArrayBuffer> {
+    const { buffer, length } = this;
+    if (buffer === undefined) return EMPTY;
+    this.buffer = undefined;
+    this.length = 0;
+    const { buffer: memory } = buffer;
+    // Small buffers lie side by side in memory that they share.
+    if (memory.byteLength !== buffer.length) return buffer.subarray(0, length);
+    return Buffer.from(memory.transfer(length));
+  }
+
+  add(bytes: Uint8Array, from = 0, to = bytes.length): void {
     const length = this.length + to - from;
     if (this.buffer === undefined || length > this.buffer.length) {
-      // A client can announce any length and send nothing: memory grows with what has come.
+      // A peer can announce any length and send nothing: memory grows with what has come.
       const hinted = Math.min(this.expected, FIRST);
       // More than announced still doubles: to grow by each piece would copy the whole for each.
       const most = length > this.expected ? Infinity : this.expected;
@@ -35,7 +53,8 @@ export class WholeBody {
       this.buffer?.copy(grown, 0, 0, this.length);
       this.buffer = grown;
     }
-    bytes.copy(this.buffer, this.length, from, to);
+    if (from === 0 && to === bytes.length) this.buffer.set(bytes, this.length);
+    else this.buffer.set(bytes.subarray(from, to), this.length);
     this.length = length;
   }
 }

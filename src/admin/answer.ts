@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatheredBytes } from '../gatheredBytes.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { problem } from './api/problem.ts';
 import type { AdminAct } from './contract.ts';
@@ -111,14 +112,14 @@ function actOf(
 
 /** The body of a request; undefined where it is larger than the page takes. */
 const bodyOf = async (request: IncomingMessage, most: number): Promise<string | undefined> => {
-  const parts: Buffer[] = [];
+  let gathered = new GatheredBytes();
   let size = 0;
   for await (const part of request) {
     const bytes = part as Buffer;
     size += bytes.length;
     // The rest is read and dropped, so that the client gets the answer; the time limit of requests ends it.
-    if (size > most) parts.length = 0;
-    else parts.push(bytes);
+    if (size > most) gathered = new GatheredBytes();
+    else gathered.add(bytes);
   }
-  return size > most ? undefined : Buffer.concat(parts).toString();
+  return size > most ? undefined : gathered.whole().toString();
 };

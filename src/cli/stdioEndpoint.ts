@@ -6,6 +6,7 @@ import {
   type IncomingHttpHeaders,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import { GatheredBytes } from '../gatheredBytes.ts';
 import { EventReader } from '../http/index.ts';
 
 /** Receives the answer to one request. */
@@ -103,7 +104,7 @@ export class StdioEndpoint {
     let headers: IncomingHttpHeaders = {};
     let status = 0;
     let events: EventReader | undefined;
-    const parts: Buffer[] = [];
+    const gathered = new GatheredBytes();
     let length = 0;
     let complete = false;
     stream.on('end', () => (complete = !stream.aborted));
@@ -122,13 +123,13 @@ export class StdioEndpoint {
         return;
       }
       length += bytes.length;
-      if (status === 200 || length <= maxProblemBytes) parts.push(bytes);
+      if (status === 200 || length <= maxProblemBytes) gathered.add(bytes);
     });
     // The missing answer shows that it failed.
     stream.on('error', () => undefined);
     stream.on('close', () => {
       this.streams.delete(stream);
-      const text = Buffer.concat(parts).toString();
+      const text = gathered.whole().toString();
       const isMessage = complete && status === 200 && events === undefined && text !== '';
       if (isMessage) reader.onMessage(text);
       reader.onEnd({

@@ -1,3 +1,4 @@
+import { GatheredBytes } from '../gatheredBytes.ts';
 import type { Command, Flags } from './command.ts';
 import { UsageError } from './command.ts';
 import { exitCode } from './exitCode.ts';
@@ -124,17 +125,16 @@ async function fetchJson(url: string, init: RequestInit): Promise<Answer> {
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   });
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const gathered = new GatheredBytes();
   const pieces: AsyncIterable<Uint8Array> | null = response.body;
   for await (const chunk of pieces ?? []) {
-    length += chunk.byteLength;
-    if (length > maxAnswerBytes) throw new Error(`${url} answers with more than ${maxAnswerBytes} bytes`);
-    chunks.push(chunk);
+    if (gathered.length + chunk.byteLength > maxAnswerBytes)
+      throw new Error(`${url} answers with more than ${maxAnswerBytes} bytes`);
+    gathered.add(chunk);
   }
   let body: unknown;
   try {
-    body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    body = JSON.parse(gathered.whole().toString('utf8'));
   } catch {
     body = undefined;
   }

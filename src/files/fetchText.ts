@@ -1,3 +1,5 @@
+import { GatheredBytes } from '../gatheredBytes.ts';
+
 /** A document from another server, and how long it says it stays fresh. */
 export interface FetchedText {
   readonly text: string;
@@ -75,20 +77,18 @@ async function read(response: Response, maxBytes: number): Promise<FetchedText> 
     await response.body?.cancel();
     throw new Error(`answered ${response.status}`);
   }
-  const chunks: Uint8Array[] = [];
-  let total = 0;
+  const gathered = new GatheredBytes();
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      total += chunk.length;
       // Leaving the loop cancels the rest of the body.
-      if (total > maxBytes) throw new RangeError(`answer is over ${maxBytes} bytes`);
-      chunks.push(chunk);
+      if (gathered.length + chunk.length > maxBytes) throw new RangeError(`answer is over ${maxBytes} bytes`);
+      gathered.add(chunk);
     }
   } catch (error) {
     if (error instanceof RangeError) throw error;
     throw new Error('the response was cut off', { cause: error });
   }
-  return { text: Buffer.concat(chunks).toString('utf8'), maxAgeMs: freshness(response.headers) };
+  return { text: gathered.whole().toString('utf8'), maxAgeMs: freshness(response.headers) };
 }
 
 /** RFC 9111 §5.2.2, as far as a cache of one document needs it. */

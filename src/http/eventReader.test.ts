@@ -119,3 +119,19 @@ test('events of other types are told apart by a reader that asks for them', () =
   reader.take(bytes, 0, bytes.length);
   assert.deepEqual(told, ['endpoint: /a', 'message: b', 'message: c', 'end: ']);
 });
+
+test('an event that comes in tiny pieces takes a few times its length', () => {
+  const events: string[] = [];
+  const reader = new EventReader(
+    { onEvent: (data) => events.push(data), onTooLong: () => assert.fail() },
+    9e6,
+  );
+  reader.take(Buffer.from('data: '), 0, 6);
+  const piece = Buffer.from('xyz');
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 1_000_000; i++) reader.take(piece, 0, 3);
+  const taken = process.memoryUsage().heapUsed - before;
+  assert.ok(taken < 25_000_000, `${taken} bytes`);
+  reader.take(Buffer.from('\n\n'), 0, 2);
+  assert.equal(events[0], 'xyz'.repeat(1_000_000));
+});

@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { GatheredText } from './gatheredText.ts';
 import type { LargeLine } from './lineSplitter.ts';
 
 /** Takes the data of an event whose end has not come. */
@@ -15,9 +16,10 @@ export interface EventHandler {
   onTooLong(head: string, tail: string, length: number): void;
   /**
    * An event of the type `message` with large data has begun.
+   * @param head belongs to the taker, with its memory
    * @returns the taker of its data, the beginning included; undefined if the event is to be joined as others are
    */
-  onLarge?(head: readonly Buffer[]): LargeEvent | undefined;
+  onLarge?(head: Buffer): LargeEvent | undefined;
   /** Takes an event of another type, with data or without; absent: such events are passed over. */
   onTyped?(type: string, data: string): void;
 }
@@ -47,14 +49,14 @@ export class EventReader {
   private readonly maxLength: number;
   private readonly decoder = new StringDecoder('utf8');
   /** The beginning of a line whose end has not come. */
-  private held: string[] = [];
+  private readonly held = new GatheredText();
   private heldLength = 0;
   private first = true;
   /** The last line ended with CR at the end of a piece: a LF that comes next belongs to it. */
   private afterReturn = false;
   private stopped = false;
   // The event so far.
-  private data: string[] = [];
+  private readonly data = new GatheredText();
   private length = 0;
   private type = '';
   private id: string | undefined;
@@ -123,10 +125,9 @@ export class EventReader {
     this.heldLength += piece.length;
     // The name of the field and the space behind its colon come on top; an event that is skipped needs its ends only.
     if (this.heldLength > this.maxLength + 16) {
-      this.skip(this.held.join('') + piece);
-      this.held = [];
+      this.skip(this.held.take() + piece);
     } else {
-      this.held.push(piece);
+      this.held.add(piece);
       if (this.heldLength > largeData && !this.askedForLarge) this.askForLarge();
     }
   }
@@ -135,13 +136,15 @@ export class EventReader {
   private askForLarge(): void {
     this.askedForLarge = true;
     const isMessage = this.type === '' || this.type === 'message';
-    if (!isMessage || this.data.length > 0 || this.held[0]?.startsWith('data:') !== true) return;
-    const [first, ...others] = this.held;
-    const head = [first!.slice(first![5] === ' ' ? 6 : 5), ...others].map((piece) => Buffer.from(piece));
-    this.large = this.taker.onLarge?.(head);
-    if (this.large === undefined) return;
+    if (!isMessage || this.length > 0 || this.taker.onLarge === undefined) return;
+    const line = this.held.take();
+    if (line.startsWith('data:'))
+      this.large = this.taker.onLarge(Buffer.from(line.slice(line[5] === ' ' ? 6 : 5)));
+    if (this.large === undefined) {
+      this.held.add(line);
+      return;
+    }
     this.length = this.heldLength;
-    this.held = [];
     this.heldLength = 0;
     this.inLargeLine = true;
   }
@@ -170,11 +173,9 @@ export class EventReader {
       this.field(rest);
       return;
     }
-    const { held } = this;
-    this.held = [];
     this.heldLength = 0;
     if (whole > this.maxLength + 16) this.skip(rest);
-    else this.field(held.join('') + rest);
+    else this.field(this.held.take() + rest);
   }
 
   private field(line: string): void {
@@ -203,27 +204,23 @@ export class EventReader {
       this.skip(value);
       return;
     }
-    this.data.push(value);
+    this.data.add(this.length === 0 ? value : `\n${value}`);
     this.length += value.length + 1;
   }
 
   /** Counts data of an event that is over the limit. */
   private skip(piece: string): void {
-    this.length += piece.length;
     if (this.skipped === undefined) {
-      const head = [...this.data, piece]
-        .join('\n')
-        .replace(/^data: ?/, '')
-        .slice(0, shown);
-      this.skipped = { head, tail: piece.slice(-shown) };
-      this.data = [];
+      const begun = this.length === 0 ? piece : `${this.data.take()}\n${piece}`;
+      this.skipped = { head: begun.replace(/^data: ?/, '').slice(0, shown), tail: piece.slice(-shown) };
     } else this.skipped.tail = (this.skipped.tail + piece).slice(-shown);
+    this.length += piece.length;
   }
 
   /** An empty line: the event is whole. */
   private dispatch(): void {
-    const { data, length, type, id, skipped, large, isReported } = this;
-    this.data = [];
+    const { length, type, id, skipped, large, isReported } = this;
+    const text = this.data.take();
     this.length = 0;
     this.type = '';
     this.id = undefined;
@@ -242,7 +239,6 @@ export class EventReader {
       else large.cancel();
       return;
     }
-    const text = data.length === 1 ? data[0]! : data.join('\n');
     if (type !== '' && type !== 'message') this.taker.onTyped?.(type, text);
     else if (text !== '') this.taker.onEvent(text);
   }

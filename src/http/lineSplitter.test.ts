@@ -101,3 +101,42 @@ test('the rest after the last line break is a line when the stream ends', () => 
   seen.end();
   assert.deepEqual(seen.lines, ['last']);
 });
+
+test('the taker of a large line keeps its bytes when the next ones overwrite the memory', () => {
+  const taken: Buffer[] = [];
+  const split = new LineSplitter(() => 10_000_000, {
+    onLine: () => undefined,
+    onTooLong: () => assert.fail('the line is within the limit'),
+    onLarge: (head) => {
+      taken.push(head);
+      return {
+        take: (bytes) => taken.push(bytes),
+        end: () => undefined,
+        tooLong: () => assert.fail('the line is within the limit'),
+      };
+    },
+  });
+  const line = Buffer.alloc(1_500_000, '0123456789abc');
+  const memory = Buffer.alloc(65_536);
+  const all = Buffer.concat([line, Buffer.from('\nnext\n')]);
+  for (let at = 0; at < all.length; at += memory.length)
+    split.pushFrom(memory, all.copy(memory, 0, at, at + memory.length));
+  memory.fill('!');
+  assert.ok(Buffer.concat(taken).equals(line));
+});
+
+test('a line that comes byte by byte takes about twice its length', () => {
+  const lines: string[] = [];
+  const split = new LineSplitter(() => 10_000_000, {
+    onLine: (text) => lines.push(text),
+    onTooLong: () => assert.fail('the line is within the limit'),
+  });
+  const memory = Buffer.from('x');
+  const before = process.memoryUsage();
+  for (let i = 0; i < 2_000_000; i++) split.pushFrom(memory, 1);
+  const after = process.memoryUsage();
+  const taken = after.heapUsed + after.external - before.heapUsed - before.external;
+  assert.ok(taken < 60_000_000, `${taken} bytes`);
+  split.push(Buffer.from('\n'));
+  assert.equal(lines[0]?.length, 2_000_000);
+});

@@ -1,3 +1,5 @@
+import { GatheredBytes } from '../gatheredBytes.ts';
+
 const newline = 0x0a;
 /** Kept of both ends of a line that is too long, to find out whose answer it was. */
 const keptEdge = 512;
@@ -20,9 +22,10 @@ export interface LineReader {
   onTooLong(head: string, tail: string, bytes: number): void;
   /**
    * A large line has begun.
-   * @returns the taker of its bytes, these included; undefined if it is to be joined as others are
+   * @param head belongs to the taker, with its memory
+   * @returns the taker of its bytes, these included; undefined if it is to be joined as others are, its head unchanged
    */
-  onLarge?(head: readonly Buffer[]): LargeLine | undefined;
+  onLarge?(head: Buffer): LargeLine | undefined;
 }
 
 /**
@@ -30,7 +33,7 @@ export interface LineReader {
  * counted and forgotten, so that memory stays within the limit and the stream goes on after it.
  */
 export class LineSplitter {
-  private parts: Buffer[] = [];
+  private parts = new GatheredBytes();
   private length = 0;
   private head: Buffer | undefined;
   private tail: Buffer = Buffer.alloc(0);
@@ -51,16 +54,15 @@ export class LineSplitter {
     return this.length > largeLine;
   }
 
-  /** @param chunk belongs to the splitter from now on, with its memory */
   push(chunk: Buffer): void {
     const rest = this.takeLines(chunk, chunk.length);
-    if (rest < chunk.length) this.keep(rest === 0 ? chunk : chunk.subarray(rest), this.limit());
+    if (rest < chunk.length) this.keep(chunk.subarray(rest), this.limit());
   }
 
   /** @param memory whose first `length` bytes are the next of the stream; its owner overwrites it afterwards */
   pushFrom(memory: Buffer, length: number): void {
     const rest = this.takeLines(memory, length);
-    if (rest < length) this.keep(Buffer.from(memory.subarray(rest, length)), this.limit());
+    if (rest < length) this.keep(memory.subarray(rest, length), this.limit());
   }
 
   /** @returns the beginning of the line that does not end in these bytes */
@@ -103,7 +105,7 @@ export class LineSplitter {
       this.reader.onTooLong(head, tail, bytes);
       return;
     }
-    const line = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts, this.length);
+    const line = this.parts.whole();
     this.reset();
     this.emit(line, 0, line.length);
   }
@@ -120,11 +122,11 @@ export class LineSplitter {
       return;
     }
     if (this.head === undefined) {
-      this.parts.push(part);
+      this.parts.add(part);
       if (this.length > largeLine && this.length <= limit && !this.askedForLarge) this.askForLarge();
       if (this.length <= limit) return;
-      const all = Buffer.concat(this.parts, this.length);
-      this.parts = [];
+      const all = this.parts.whole();
+      this.parts = new GatheredBytes();
       this.head = Buffer.from(all.subarray(0, keptEdge));
       this.tail = Buffer.from(all.subarray(-keptEdge));
       return;
@@ -135,13 +137,16 @@ export class LineSplitter {
 
   private askForLarge(): void {
     this.askedForLarge = true;
-    this.large = this.reader.onLarge?.(this.parts);
-    if (this.large !== undefined) this.parts = [];
+    if (this.reader.onLarge === undefined) return;
+    const head = this.parts.takeWhole();
+    this.large = this.reader.onLarge(head);
+    if (this.large === undefined) this.parts.add(head);
   }
 
   private keepLarge(large: LargeLine, part: Buffer, limit: number): void {
     if (this.length <= limit) {
-      large.take(part);
+      // The taker keeps the bytes, and the memory gets the next ones.
+      large.take(Buffer.from(part));
       return;
     }
     // The rest is skipped, as that of every line over the limit; the taker has reported it.
@@ -151,7 +156,7 @@ export class LineSplitter {
   }
 
   private reset(): void {
-    this.parts = [];
+    this.parts = new GatheredBytes();
     this.length = 0;
     this.head = undefined;
     this.large = undefined;

@@ -1,3 +1,4 @@
+import { GatheredBytes } from '../gatheredBytes.ts';
 import type { GatewayViews } from '../admin/index.ts';
 
 const mostBytes = 262_144;
@@ -23,18 +24,17 @@ export const playedFetch =
       signal ?? AbortSignal.timeout(timeoutMs),
     );
     if ('refusal' in answer) throw new Error(answer.refusal);
-    const parts: Buffer[] = [];
-    let length = 0;
+    const gathered = new GatheredBytes();
     for await (const part of answer.body) {
-      length += part.length;
-      if (length > mostBytes) throw new Error(`the answer is larger than ${mostBytes} bytes`);
-      parts.push(part);
+      if (gathered.length + part.length > mostBytes)
+        throw new Error(`the answer is larger than ${mostBytes} bytes`);
+      gathered.add(part);
     }
     const headers = Object.entries(answer.headers).flatMap(([name, value]): [string, string][] =>
       [value ?? []].flat().map((line) => [name, line]),
     );
-    const isEmpty = length === 0 || [204, 205, 304].includes(answer.status);
-    return new Response(isEmpty ? null : Buffer.concat(parts), { status: answer.status, headers });
+    const isEmpty = gathered.length === 0 || [204, 205, 304].includes(answer.status);
+    return new Response(isEmpty ? null : gathered.whole(), { status: answer.status, headers });
   };
 
 const timeoutMs = 10_000;

@@ -1,3 +1,5 @@
+import { GatheredBytes } from '../gatheredBytes.ts';
+
 /** A line that never ends must not take the process down. */
 export class LineTooLong extends Error {
   override readonly name = 'LineTooLong';
@@ -17,23 +19,23 @@ const newline = 0x0a;
  * @throws LineTooLong, LineCut, and what the stream itself throws
  */
 export async function* lines(stream: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {
-  let pieces: Buffer[] = [];
-  let bytes = 0;
+  let gathered = new GatheredBytes();
   for await (const chunk of stream) {
     let start = 0;
     for (;;) {
       const end = chunk.indexOf(newline, start);
-      const piece = chunk.subarray(start, end < 0 ? chunk.length : end);
-      bytes += piece.length;
-      if (bytes > maxBytes) throw new LineTooLong(`a line is longer than ${String(maxBytes)} bytes`);
-      pieces.push(piece);
-      if (end < 0) break;
-      const line = (pieces.length === 1 ? piece : Buffer.concat(pieces)).toString('utf8');
-      pieces = [];
-      bytes = 0;
+      const to = end < 0 ? chunk.length : end;
+      if (gathered.length + to - start > maxBytes)
+        throw new LineTooLong(`a line is longer than ${String(maxBytes)} bytes`);
+      if (end < 0) {
+        if (to > start) gathered.add(chunk, start, to);
+        break;
+      }
+      const line = gathered.finish(chunk, start, to).toString('utf8');
+      if (gathered.length > 0) gathered = new GatheredBytes();
       start = end + 1;
       if (line.trim() !== '') yield line;
     }
   }
-  if (bytes > 0) throw new LineCut('the stream ended inside a line');
+  if (gathered.length > 0) throw new LineCut('the stream ended inside a line');
 }

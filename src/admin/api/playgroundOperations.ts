@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { messageOf } from '../../errorText.ts';
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import type { GatewayViews, PlayedRequest } from '../contract.ts';
 import { operation, streamOperation, type ApiOperation, type ApiRequest } from './operation.ts';
 import { ApiProblem } from './problem.ts';
@@ -80,9 +81,9 @@ export function playgroundOperations(gateway: GatewayViews): readonly ApiOperati
       run: async (request) => {
         const { response, startedAt, end } = await begin(request);
         try {
-          const parts: Buffer[] = [];
-          const truncated = await read(response, (part) => parts.push(part));
-          const body = Buffer.concat(parts);
+          const gathered = new GatheredBytes();
+          const truncated = await read(response, (part) => gathered.add(part));
+          const body = gathered.whole();
           const encoding: 'utf8' | 'base64' = isUtf8(body) ? 'utf8' : 'base64';
           return {
             status: response.status,

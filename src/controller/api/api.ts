@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import type { Counter, Metrics } from '../../telemetry/index.ts';
 import type { Access } from './access.ts';
 import { ApiError } from './apiError.ts';
@@ -246,15 +247,13 @@ const reasonOf = (signal: AbortSignal, error: unknown): unknown =>
   signal.aborted && signal.reason instanceof Error ? signal.reason : error;
 
 async function readWhole(response: IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const gathered = new GatheredBytes();
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) {
+    if (gathered.length + chunk.length > maxBytes) {
       response.destroy();
       throw new Error(`an answer of the API server is larger than ${String(maxBytes)} bytes`);
     }
-    chunks.push(chunk);
+    gathered.add(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return gathered.whole().toString('utf8');
 }

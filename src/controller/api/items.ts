@@ -1,3 +1,5 @@
+import { GatheredBytes } from '../../gatheredBytes.ts';
+
 /** An answer is not the JSON text of a list. */
 export class ListBroken extends Error {
   override readonly name = 'ListBroken';
@@ -19,10 +21,8 @@ export class ItemReader {
   readonly #each: (text: string) => void;
   readonly #maxItemBytes: number;
   /** The text around the items, which are left out. */
-  #envelope: Buffer[] = [];
-  #envelopeBytes = 0;
-  #item: Buffer[] = [];
-  #itemBytes = 0;
+  readonly #envelope = new GatheredBytes();
+  #item = new GatheredBytes();
   #depth = 0;
   #isText = false;
   #isEscaped = false;
@@ -66,8 +66,10 @@ export class ItemReader {
         case closeBracket:
           this.#depth--;
           if (this.#isIn && this.#depth === 2) {
-            this.#part(chunk.subarray(from, at + 1));
-            this.#end();
+            this.#checkItem(at + 1 - from);
+            const item = this.#item.finish(chunk, from, at + 1);
+            if (this.#item.length > 0) this.#item = new GatheredBytes();
+            this.#each(item.toString('utf8'));
           } else if (this.#isIn && this.#depth === 1) {
             this.#isIn = false;
             this.#name = '';
@@ -77,13 +79,16 @@ export class ItemReader {
       }
     }
     if (!this.#isIn) this.#around(chunk.subarray(from));
-    else if (this.#depth > 2) this.#part(chunk.subarray(from));
+    else if (this.#depth > 2) {
+      this.#checkItem(chunk.length - from);
+      this.#item.add(chunk, from);
+    }
   }
 
   /** The text around the items. @throws ListBroken where the text has no end */
   envelope(): unknown {
     try {
-      return JSON.parse(Buffer.concat(this.#envelope).toString('utf8')) as unknown;
+      return JSON.parse(this.#envelope.whole().toString('utf8')) as unknown;
     } catch {
       throw new ListBroken('the answer is no JSON, or is cut off');
     }
@@ -97,22 +102,13 @@ export class ItemReader {
   }
 
   #around(piece: Buffer): void {
-    this.#envelopeBytes += piece.length;
-    if (this.#envelopeBytes > maxEnvelopeBytes) throw new ListBroken('there is too much beside the items');
-    this.#envelope.push(Buffer.from(piece));
+    if (this.#envelope.length + piece.length > maxEnvelopeBytes)
+      throw new ListBroken('there is too much beside the items');
+    this.#envelope.add(piece);
   }
 
-  #part(piece: Buffer): void {
-    this.#itemBytes += piece.length;
-    if (this.#itemBytes > this.#maxItemBytes)
+  #checkItem(more: number): void {
+    if (this.#item.length + more > this.#maxItemBytes)
       throw new ListBroken(`an item is larger than ${String(this.#maxItemBytes)} bytes`);
-    this.#item.push(piece);
-  }
-
-  #end(): void {
-    const text = Buffer.concat(this.#item).toString('utf8');
-    this.#item = [];
-    this.#itemBytes = 0;
-    this.#each(text);
   }
 }

@@ -3,6 +3,7 @@
  * looks at. All other bytes pass on at once. `JsonCheck` and `Outline` do the same for a message that is whole.
  */
 
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import { isLike } from './envelope.ts';
 import {
   BACKSLASH,
@@ -113,9 +114,8 @@ export class ResponseScan {
   /** The member that the scan is in, where it is watched. */
   private name: string | undefined;
   /** Collects a key or a value; undefined where nothing is collected. */
-  private collected: Buffer[] | undefined;
+  private collected: GatheredBytes | undefined;
   private collectFrom = 0;
-  private collectedLength = 0;
   /** The list of the result that the scan is in, where its elements are held. */
   private list: string | undefined;
   /** It is decided whether the element that is held passes. */
@@ -150,11 +150,6 @@ export class ResponseScan {
     if (this.heldDepth === elementDepth && !this.isJudged) this.judge();
     if (this.heldDepth < 0) this.passTo(bytes.length);
     return this.flaw === undefined;
-  }
-
-  /** A key or a value has begun whose end has not come: its bytes are still needed. */
-  get isHolding(): boolean {
-    return this.collected !== undefined;
   }
 
   /** No more bytes come. @returns false if the response is not whole */
@@ -396,14 +391,14 @@ export class ResponseScan {
 
   /** Lets an element pass if its beginning allows that: a large element is not held then. */
   private judge(): void {
-    if (this.collectedLength < elementHead) return;
+    const begun = this.collected;
+    if (begun === undefined || begun.length < elementHead) return;
     this.isJudged = true;
-    const begun = this.collected ?? [];
-    const head = Buffer.concat(begun.slice(0, elementHead)).toString('latin1', 0, elementHead);
+    const head = begun.whole().toString('latin1', 0, elementHead);
     if (this.view.elements?.passes(head) !== true) return;
     this.heldDepth = -1;
     this.collected = undefined;
-    for (const piece of begun) this.parts.bytes(piece);
+    this.parts.bytes(begun.takeWhole());
     this.passFrom = this.bytes.length;
   }
 
@@ -430,27 +425,31 @@ export class ResponseScan {
   }
 
   private collect(): void {
-    this.collected = [];
-    this.collectedLength = 0;
+    this.collected = new GatheredBytes();
     this.collectFrom = this.at;
   }
 
-  /** Adds to what is collected; a key that is too long is none that is watched. */
+  /** Adds to what is collected, whose end has not come. */
   private collectTo(end: number): void {
-    const { collected } = this;
-    if (collected === undefined) return;
-    this.collectedLength += end - this.collectFrom;
-    if (this.heldDepth < 0 && this.collectedLength > maxKey) this.collected = undefined;
-    else if (this.collectedLength > maxHeld && this.heldDepth !== elementDepth)
-      this.fail(`answered with a member "${this.name}" that is too long`);
-    else collected.push(this.bytes.subarray(this.collectFrom, end));
+    this.collecting(end)?.add(this.bytes, this.collectFrom, end);
   }
 
   private collectedText(): string | undefined {
-    this.collectTo(this.at);
-    const { collected } = this;
+    const collected = this.collecting(this.at);
     this.collected = undefined;
-    return collected && this.flaw === undefined ? Buffer.concat(collected).toString() : undefined;
+    return collected?.finish(this.bytes, this.collectFrom, this.at).toString();
+  }
+
+  /** What is collected, unless it is too long up to `end`. A key that is too long is none that is watched. */
+  private collecting(end: number): GatheredBytes | undefined {
+    const { collected, heldDepth } = this;
+    if (collected === undefined || this.flaw !== undefined) return undefined;
+    const length = collected.length + end - this.collectFrom;
+    if (heldDepth < 0 && length > maxKey) this.collected = undefined;
+    else if (length > maxHeld && heldDepth !== elementDepth)
+      this.fail(`answered with a member "${this.name}" that is too long`);
+    else return collected;
+    return undefined;
   }
 
   private passTo(end: number): void {

@@ -1,7 +1,5 @@
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import type { Head } from '../../http/index.ts';
-import { WholeBody } from './wholeBody.ts';
-
-const EMPTY = Buffer.alloc(0);
 
 /** An answer that is gathered in memory before its head is written. */
 export class BufferedResponse {
@@ -10,18 +8,18 @@ export class BufferedResponse {
   /** Framing of the body, a value of `FRAMING`. */
   readonly kind: number;
   private readonly maxBytes: number;
-  private readonly body: WholeBody;
+  private readonly body: GatheredBytes;
 
   /** @param maxBytes of the body, framing included */
   constructor(head: Head, kind: number, maxBytes: number) {
     this.head = head;
     this.kind = kind;
     this.maxBytes = maxBytes;
-    this.body = new WholeBody(Math.min(head.contentLength, maxBytes));
+    this.body = new GatheredBytes(Math.min(head.contentLength, maxBytes));
   }
 
   get bytes(): Buffer {
-    return this.body.finish(EMPTY, 0, 0);
+    return this.body.whole();
   }
 
   /** @returns false where there is too much of it, or will be */

@@ -1,13 +1,13 @@
 import { GatewayError } from '../../errors.ts';
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import type { LiveExchange } from './liveExchange.ts';
-import { WholeBody } from './wholeBody.ts';
 
 /** The whole request body. @throws GatewayError where it is larger than the limit, broken, or cut off */
 export function gatherBody(exchange: LiveExchange, limitBytes: number): Promise<Buffer> {
   const known = exchange.head.contentLength;
   if (known > limitBytes) return Promise.reject(new GatewayError('body_too_large'));
   return new Promise((resolve, reject) => {
-    const gathered = new WholeBody(known);
+    const gathered = new GatheredBytes(known);
     let refused = false;
     let whole = false;
     // Runs at the end of every exchange: an error, with its stack, is made only for a body that was cut off.

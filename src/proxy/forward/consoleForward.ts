@@ -1,6 +1,7 @@
 import { request, type IncomingMessage } from 'node:http';
 import { messageOf } from '../../errorText.ts';
 import { GatewayError } from '../../errors.ts';
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import { consoleHeader, writeConsoleCall, type ConsoleCall, type HeaderLine } from '../../http/index.ts';
 import type { ConsoleBackend, ConsoleDoorAddress } from '../../model/index.ts';
 import { allowedBy } from '../../policies/index.ts';
@@ -93,9 +94,9 @@ class ConsoleForward {
       if (exchange.closed) return;
       if (/^text\/event-stream\b/.test(response.headers['content-type'] ?? '')) this.stream(response);
       else {
-        const parts: Buffer[] = [];
-        for await (const part of response) parts.push(part as Buffer);
-        const bytes = Buffer.concat(parts);
+        const gathered = new GatheredBytes();
+        for await (const part of response) gathered.add(part as Buffer);
+        const bytes = gathered.whole();
         exchange.send({ status: response.statusCode ?? 502, headers: linesOf(response), body: bytes });
       }
     } catch (error) {

@@ -1,4 +1,5 @@
 import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import { Body, idempotentMethods, type Head } from '../../http/index.ts';
 import type { RetryPlan } from '../../policies/index.ts';
 import type { Destination, Endpoint, UpstreamConnection } from '../../upstream/index.ts';
@@ -10,7 +11,6 @@ import { BufferedResponse } from '../exchange/bufferedResponse.ts';
 import { PIECE, writeWhole } from '../exchange/writeWhole.ts';
 import type { MirroredRequest } from './mirror.ts';
 import type { BufferLimit, Plan } from './plan.ts';
-import { WholeBody } from '../exchange/wholeBody.ts';
 
 const EMPTY = Buffer.alloc(0);
 
@@ -32,7 +32,7 @@ export class PlannedForward extends Forward implements Hedged {
   private tries = 0;
   private staleRetried = false;
   /** The request body so far, framing included, as long as somebody may need it again. */
-  private kept: WholeBody | undefined;
+  private kept: GatheredBytes | undefined;
   /** The request body is complete. */
   private complete: boolean;
   /** Set while the body is gathered, which is sent when it is whole. */
@@ -80,11 +80,11 @@ export class PlannedForward extends Forward implements Hedged {
     this.beginCopies();
     if (hold !== undefined && exchange.head.contentLength <= hold.maxBytes) {
       this.holding = hold;
-      this.kept = new WholeBody(exchange.head.contentLength);
+      this.kept = new GatheredBytes(exchange.head.contentLength);
       exchange.connection.consume(exchange, this);
       return;
     }
-    if (this.retry !== undefined) this.kept = new WholeBody(-1);
+    if (this.retry !== undefined) this.kept = new GatheredBytes();
     this.begin(this.choose(false), () => super.send(this.upstream));
   }
 
@@ -179,7 +179,7 @@ export class PlannedForward extends Forward implements Hedged {
   }
 
   get wholeBody(): Buffer | undefined {
-    return this.bodyless ? EMPTY : this.complete ? this.kept?.finish(EMPTY, 0, 0) : undefined;
+    return this.bodyless ? EMPTY : this.complete ? this.kept?.whole() : undefined;
   }
 
   wants(head: Head): boolean {
@@ -212,7 +212,7 @@ export class PlannedForward extends Forward implements Hedged {
     } else if (!done) this.exchange.connection.pauseBody();
   }
 
-  private keep(kept: WholeBody, bytes: Buffer, from: number, to: number): void {
+  private keep(kept: GatheredBytes, bytes: Buffer, from: number, to: number): void {
     // If the request was not sent yet, the body is needed in any case; the sender is paused.
     if (this.pending !== undefined || kept.length + to - from <= (this.retry?.maxBodyBytes ?? 0)) {
       kept.add(bytes, from, to);
@@ -226,7 +226,7 @@ export class PlannedForward extends Forward implements Hedged {
 
   private hold(limit: BufferLimit, bytes: Buffer, from: number, to: number, done: boolean): void {
     const { exchange } = this;
-    const kept = this.kept as WholeBody;
+    const kept = this.kept as GatheredBytes;
     kept.add(bytes, from, to);
     const tooLarge =
       exchange.body.payload > limit.maxBytes || kept.length > 2 * limit.maxBytes + FRAMING_MOST;
@@ -254,7 +254,7 @@ export class PlannedForward extends Forward implements Hedged {
   private replay(): void {
     const { exchange, upstream } = this;
     upstream.begin(this, exchange.method === 'HEAD', this.upgrade !== undefined);
-    const body = this.kept?.finish(EMPTY, 0, 0) ?? EMPTY;
+    const body = this.kept?.whole() ?? EMPTY;
     exchange.upstreamTick = performance.now();
     if (exchange.span !== undefined) exchange.connection.port.tracing?.attempt(exchange, this.destination);
     upstream.cork();
@@ -444,9 +444,9 @@ export class PlannedForward extends Forward implements Hedged {
 }
 
 /** A signature covers the body without its chunks, and some services of AWS want the length. Drops the trailers. */
-function withLength({ requestHeaders }: LiveExchange, kept: WholeBody): WholeBody {
-  const payload = new WholeBody(-1);
-  const framed = kept.finish(EMPTY, 0, 0);
+function withLength({ requestHeaders }: LiveExchange, kept: GatheredBytes): GatheredBytes {
+  const payload = new GatheredBytes();
+  const framed = kept.whole();
   const chunks = new Body();
   chunks.startChunked();
   chunks.take(framed, 0, framed.length, (bytes, from, to) => payload.add(bytes, from, to));

@@ -1,4 +1,5 @@
 import { GatewayError, NotEvaluated, type ErrorCode } from '../../errors.ts';
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import { isServiceName, renderLines, type Head, type HeaderLine } from '../../http/index.ts';
 import type { ProcessSettings } from '../../model/index.ts';
 import type { Host, HostAnswer, HostCall, Hosts } from '../../policies/index.ts';
@@ -78,8 +79,7 @@ class PendingCall implements ResponseHandler {
   private status = 0;
   private headers: readonly HeaderLine[] = [];
   private trailers: readonly HeaderLine[] = [];
-  private readonly body: Buffer[] = [];
-  private length = 0;
+  private readonly body = new GatheredBytes();
 
   constructor(
     destination: Destination,
@@ -124,9 +124,8 @@ class PendingCall implements ResponseHandler {
   }
 
   onBytes(bytes: Buffer, from: number, to: number): void {
-    this.length += to - from;
-    this.body.push(Buffer.from(bytes.subarray(from, to)));
-    this.checkLength(this.length);
+    this.body.add(bytes, from, to);
+    this.checkLength(this.body.length);
   }
 
   onTrailers(lines: readonly HeaderLine[]): void {
@@ -136,7 +135,7 @@ class PendingCall implements ResponseHandler {
   onEnd(): void {
     clearTimeout(this.timer);
     const { status, headers, trailers } = this;
-    this.resolve({ status, headers, body: Buffer.concat(this.body), trailers });
+    this.resolve({ status, headers, body: this.body.takeWhole(), trailers });
   }
 
   onFailure(code: ErrorCode, detail: string): void {

@@ -1,4 +1,5 @@
 import { GatewayError, NotEvaluated } from '../../errors.ts';
+import { GatheredBytes } from '../../gatheredBytes.ts';
 import type { Reply, ReplyStream } from '../../http/index.ts';
 import { LiveExchange } from '../exchange/liveExchange.ts';
 import { sendError } from '../exchange/sendError.ts';
@@ -22,17 +23,15 @@ export class TrialExchange extends LiveExchange {
    */
   receive(bytes: Buffer, most: number): void {
     const { body, head } = this;
-    const parts: Buffer[] = [];
+    const gathered = new GatheredBytes();
     const end = head.chunked
-      ? body.take(bytes, 0, bytes.length, (chunk, from, to) =>
-          parts.push(Buffer.from(chunk.subarray(from, to))),
-        )
+      ? body.take(bytes, 0, bytes.length, (chunk, from, to) => gathered.add(chunk, from, to))
       : body.take(bytes, 0, bytes.length);
     if (end < 0) this.payload = new GatewayError('bad_chunk');
     else if (most !== 0 && body.payload > most) this.payload = new GatewayError('body_too_large');
     else if (!body.done)
       this.payload = new GatewayError('request_timeout', { detail: 'the body is not complete' });
-    else this.payload = head.chunked ? Buffer.concat(parts) : bytes.subarray(0, end);
+    else this.payload = head.chunked ? gathered.whole() : bytes.subarray(0, end);
   }
 
   /** @throws GatewayError for a body that no backend would get whole, because it is malformed or too large */

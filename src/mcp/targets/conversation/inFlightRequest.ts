@@ -40,7 +40,7 @@ export interface RequestHost {
   /** Receives messages, on the stream of a call or of none. */
   receive(text: string, wireId: number): void;
   /** A large message has begun. @returns undefined for a message that has to be read whole */
-  receiveLarge(head: readonly Buffer[], wireId: number): LargeEvent | undefined;
+  receiveLarge(head: Buffer, wireId: number): LargeEvent | undefined;
   /** Is the call still to be answered? */
   waits(wireId: number): boolean;
   /** Has the call a time limit of its own? */

@@ -28,18 +28,14 @@ export class LargeResponse implements LargeEvent, ResponseParts {
    * @param wireId the call that it must answer if it is a response; 0 where only its id tells
    * @returns undefined for a message that has to be read whole
    */
-  static begin(
-    head: readonly Buffer[],
-    wireId: number,
-    receiver: MessageReceiver,
-  ): LargeResponse | undefined {
+  static begin(head: Buffer, wireId: number, receiver: MessageReceiver): LargeResponse | undefined {
     const named = callOf(head);
     if (named === undefined) return undefined;
     const meant = named === 0 ? wireId || receiver.calling.certain : named;
     const answer = meant === undefined ? undefined : receiver.calling.get(meant)?.beginLarge?.();
     if (meant === undefined || answer === undefined) return undefined;
     const response = new LargeResponse(receiver, meant, answer);
-    for (const bytes of head) response.take(bytes);
+    response.take(head);
     return response;
   }
 
@@ -58,7 +54,7 @@ export class LargeResponse implements LargeEvent, ResponseParts {
     this.memory = memory;
     if (!this.gone) this.read(piece);
     this.memory = undefined;
-    if (!this.scan.isHolding) memory.release();
+    memory.release();
   }
 
   private read(piece: Buffer): void {
@@ -124,6 +120,9 @@ export class LargeResponse implements LargeEvent, ResponseParts {
   }
 }
 
+/** Bytes of the beginning of a message that are looked at together. */
+const headPiece = 4_096;
+
 /** Bytes at the end that begin a character in UTF-8 and do not end it. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
@@ -135,7 +134,7 @@ function unfinished(bytes: Buffer): number {
 }
 
 /** The call that a response names before its result begins; 0 where it does not, undefined for another message. */
-function callOf(head: readonly Buffer[]): number | undefined {
+function callOf(head: Buffer): number | undefined {
   let id: string | undefined;
   const scan = new ResponseScan({
     view: { watched: new Set(), filterMember: (_name, value) => value },
@@ -145,8 +144,9 @@ function callOf(head: readonly Buffer[]): number | undefined {
       return value;
     },
   });
-  // Copies, since the scan may cut a character and writes into its bytes.
-  for (const bytes of head) if (!scan.take(Buffer.from(bytes)) || scan.inResult) break;
+  // Copies, since the scan writes into its bytes. Most heads begin the result in the first piece.
+  for (let at = 0; at < head.length && !scan.inResult; at += headPiece)
+    if (!scan.take(Buffer.from(head.subarray(at, at + headPiece)))) break;
   if (!scan.inResult || scan.flaw !== undefined) return undefined;
   return id === undefined ? 0 : wireIdOf(id);
 }

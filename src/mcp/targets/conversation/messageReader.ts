@@ -33,7 +33,7 @@ export class MessageReader {
    * @param wireId the call on whose stream it comes; 0 where the transport does not say
    * @returns undefined for a message that has to be read whole
    */
-  takeLarge(head: readonly Buffer[], wireId = 0): LargeEvent | undefined {
+  takeLarge(head: Buffer, wireId = 0): LargeEvent | undefined {
     return LargeResponse.begin(head, wireId, this.receiver);
   }
 

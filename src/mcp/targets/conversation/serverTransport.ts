@@ -190,7 +190,7 @@ export abstract class ServerTransport implements RequestHost, MessageReceiver {
     this.reader.take(/[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text, wireId);
   }
 
-  receiveLarge(head: readonly Buffer[], wireId: number): LargeEvent | undefined {
+  receiveLarge(head: Buffer, wireId: number): LargeEvent | undefined {
     return this.reader.takeLarge(head, wireId);
   }
 

@@ -1,4 +1,5 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
+import { GatheredBytes } from '../../../gatheredBytes.ts';
 import {
   EventReader,
   type EventHandler,
@@ -65,7 +66,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   private readonly reach: Reach;
   private mode: Mode = 'ignored';
   private reader: EventReader | undefined;
-  private parts: Buffer[] = [];
+  private body = new GatheredBytes();
   private length = 0;
   /** The body as the head announces it; -1 where it does not. */
   private announced = -1;
@@ -186,6 +187,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     else if (isJson(type)) {
       this.mode = 'json';
       this.announced = head.contentLength;
+      this.body = new GatheredBytes(Math.min(this.announced, this.host.limits.maxMcpMessageBytes));
     } else if (isEvents(type)) {
       this.mode = 'events';
       this.reader = new EventReader(this, this.host.limits.maxMcpMessageBytes);
@@ -216,9 +218,8 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
       this.text = bytes.toString('utf8', from, to);
       return;
     }
-    const part = Buffer.from(bytes.subarray(from, Math.min(to, from + room)));
-    if (this.large !== undefined) this.large.take(part);
-    else this.parts.push(part);
+    if (this.large !== undefined) this.large.take(Buffer.from(bytes.subarray(from, to)));
+    else this.body.add(bytes, from, Math.min(to, from + room));
     if (this.length > most) this.problem();
     else if (this.mode === 'json' && before <= largeBody && this.length > largeBody) this.begunLarge();
   }
@@ -239,8 +240,9 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   }
 
   private begunLarge(): void {
-    this.large = this.host.receiveLarge(this.parts, this.wireId);
-    if (this.large !== undefined) this.parts = [];
+    const head = this.body.takeWhole();
+    this.large = this.host.receiveLarge(head, this.wireId);
+    if (this.large === undefined) this.body.add(head);
   }
 
   // EventHandler
@@ -252,7 +254,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     if (this.settledAt === 0 && !host.waits(wireId)) this.settledAt = performance.now();
   }
 
-  onLarge(head: readonly Buffer[]): LargeEvent | undefined {
+  onLarge(head: Buffer): LargeEvent | undefined {
     return this.host.receiveLarge(head, this.wireId);
   }
 
@@ -268,8 +270,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
     const { host } = this;
     const { wireId } = this.start;
     if (this.large === undefined) {
-      const text = this.text ?? Buffer.concat(this.parts).toString();
-      this.parts = [];
+      const text = this.text ?? this.body.takeWhole().toString();
       this.text = undefined;
       host.receive(text, wireId);
     } else this.large.end();
@@ -295,8 +296,7 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   private problem(): void {
     const { host, status } = this;
     const { session, wireId, text, reach } = this.start;
-    const body = Buffer.concat(this.parts).toString();
-    this.parts = [];
+    const body = this.body.takeWhole().toString();
     if (session.id !== undefined && (status === 404 || (status === 400 && blamesSession(body)))) {
       const why = `does not know its session (${status})`;
       this.leave();

@@ -218,7 +218,7 @@ export class ServerStream implements ResponseHandler, EventHandler, InFlightRequ
     if (wireId !== 0 && this.settledAt === 0 && !host.waits(wireId)) this.settledAt = performance.now();
   }
 
-  onLarge(head: readonly Buffer[]): LargeEvent | undefined {
+  onLarge(head: Buffer): LargeEvent | undefined {
     this.fruitful = true;
     return this.host.receiveLarge(head, this.wireId);
   }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../../errors.ts';
+import { GatheredBytes } from '../../../gatheredBytes.ts';
 import { idempotentMethods, type Head } from '../../../http/index.ts';
 import { OwnRequest, type Destination, type ResponseHandler } from '../../../upstream/index.ts';
 import type { ApiRequest } from './apiRequest.ts';
@@ -39,8 +40,7 @@ export class ApiExchange implements ResponseHandler {
   private readonly end: ExchangeEnd;
   private readonly bodiless: boolean;
   private answer: Omit<ApiAnswer, 'body' | 'cut'> | undefined;
-  private parts: Buffer[] = [];
-  private length = 0;
+  private body = new GatheredBytes();
   private lastByteAt = 0;
   private over = false;
   private paused = false;
@@ -91,7 +91,7 @@ export class ApiExchange implements ResponseHandler {
 
   abandon(): void {
     this.over = true;
-    this.parts = [];
+    this.body = new GatheredBytes();
     this.request.abandon();
   }
 
@@ -120,20 +120,20 @@ export class ApiExchange implements ResponseHandler {
         false,
       );
     else if (this.isSuccess && !this.bodiless && head.contentLength > this.limits.maxBytes) this.tooLarge();
+    else if (this.isSuccess) this.body = new GatheredBytes(head.contentLength);
   }
 
   onBytes(bytes: Buffer, from: number, to: number): void {
     this.lastByteAt = performance.now();
     const most = this.isSuccess ? this.limits.maxBytes : Math.min(maxProblemBytes, this.limits.maxBytes);
-    const room = most - this.length;
-    this.length += to - from;
+    const room = most - this.body.length;
     if (this.isSuccess && room < to - from) {
       this.tooLarge();
       return;
     }
-    this.parts.push(Buffer.from(bytes.subarray(from, Math.min(to, from + room))));
+    this.body.add(bytes, from, Math.min(to, from + room));
     // The beginning of an error tells enough.
-    if (this.length > most) this.finish(true);
+    if (room < to - from) this.finish(true);
   }
 
   onEnd(): void {
@@ -154,7 +154,7 @@ export class ApiExchange implements ResponseHandler {
   private finish(cut: boolean): void {
     if (this.over || this.answer === undefined) return;
     const { answer } = this;
-    const body = Buffer.concat(this.parts);
+    const body = this.body.whole();
     this.abandon();
     this.end.answered({ ...answer, body, cut });
   }

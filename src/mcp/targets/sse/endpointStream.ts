@@ -154,7 +154,7 @@ export class EndpointStream implements ResponseHandler, EventHandler, InFlightRe
     for (const then of this.waiting.splice(0)) then(path);
   }
 
-  onLarge(head: readonly Buffer[]): LargeEvent | undefined {
+  onLarge(head: Buffer): LargeEvent | undefined {
     return this.host.receiveLarge(head, 0);
   }
 

@@ -1,4 +1,5 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
+import { GatheredBytes } from '../../../gatheredBytes.ts';
 import type { Head } from '../../../http/index.ts';
 import type { ResponseHandler } from '../../../upstream/index.ts';
 import type { Reach } from '../../contract.ts';
@@ -44,7 +45,7 @@ export class SsePost implements ResponseHandler, InFlightRequest {
   private exchange: ServerExchange | undefined;
   private status = 0;
   private retryAfter: string | undefined;
-  private parts: Buffer[] = [];
+  private readonly received = new GatheredBytes();
   private length = 0;
   private lastByteAt = 0;
   /** The receipt is complete. */
@@ -142,7 +143,7 @@ export class SsePost implements ResponseHandler, InFlightRequest {
   onBytes(bytes: Buffer, from: number, to: number): void {
     this.lastByteAt = performance.now();
     this.length += to - from;
-    if (!this.isReceipt) this.parts.push(Buffer.from(bytes.subarray(from, to)));
+    if (!this.isReceipt) this.received.add(bytes, from, to);
     if (this.length <= maxBytes) return;
     this.exchange?.abandon();
     this.onEnd();
@@ -173,8 +174,7 @@ export class SsePost implements ResponseHandler, InFlightRequest {
   private problem(): void {
     const { host, status } = this;
     const { session, method, wireId, text, reach } = this.start;
-    const body = Buffer.concat(this.parts).toString();
-    this.parts = [];
+    const body = this.received.takeWhole().toString();
     const isLost = status === 404 || (status === 400 && /session/i.test(body));
     if (isLost && method !== 'initialize') {
       const why = `does not know its session (${status})`;
