@@ -4,7 +4,7 @@ import type { GatewayError } from '../../errors.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { errorCodeOf, errorTextOf } from '../json/errorMember.ts';
 import { Elements, splice } from '../json/scan.ts';
-import type { ListShape } from '../items/items.ts';
+import { maxItems, type ListShape } from '../items/items.ts';
 import { nextCursorOf, shownEdits } from '../items/listFilter.ts';
 import type { Naming } from '../items/naming.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -31,7 +31,6 @@ interface ReadItem extends ListedItem {
 
 /** A list that ends nowhere is a failure of its target, never a shorter list. */
 const maxPages = 64;
-const maxItems = 20_000;
 const maxCharacters = 33_554_432;
 /** JSON-RPC: the server has no such list. */
 const methodNotFound = -32601;
@@ -74,10 +73,11 @@ export async function readList(
       throw broken(`answered ${method} with an error: ${errorTextOf(response)}`);
     }
     characters += response.text.length;
-    const more = itemsOf(response, target, shape, naming);
+    const more = itemsOf(response, target, shape, naming, maxItems - items.length);
     if (more === undefined) throw broken('answered with something that is no list');
+    if (more === 'too many') break;
     for (const item of more) items.push(item);
-    if (items.length > maxItems || characters > maxCharacters) break;
+    if (characters > maxCharacters) break;
     cursor = nextCursorOf(response);
     if (cursor === undefined) {
       naming.view?.compareWith(shape.kind, target, () => items.map(({ name }) => name), log);
@@ -89,17 +89,22 @@ export async function readList(
   throw broken(`answered ${method} with a list that is too long`);
 }
 
+/** @param most items that it may have */
 function itemsOf(
   { text, body }: Envelope,
   target: string,
   shape: ListShape,
   naming: Naming,
-): ReadItem[] | undefined {
+  most: number,
+): ReadItem[] | 'too many' | undefined {
   const list = memberOf(text, body, shape.list);
   if (list === undefined || list === 'ambiguous') return undefined;
   const items: ReadItem[] = [];
   const elements = new Elements(text, list.start);
-  while (elements.next()) items.push(itemAt(text, elements, target, shape, naming));
+  while (elements.next()) {
+    if (items.length === most) return 'too many';
+    items.push(itemAt(text, elements, target, shape, naming));
+  }
   return elements.broken ? undefined : items;
 }
 

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../errors.ts';
 import type { ItemCall, ItemRefusal } from '../contract.ts';
-import { unknownItem, type Completed, type NamedItem } from './items.ts';
+import { maxItems, unknownItem, type Completed, type NamedItem } from './items.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { Elements, type Edit } from '../json/scan.ts';
 import { refusalError } from './itemRefusal.ts';
@@ -112,7 +112,8 @@ export class CompletionFilter implements ResponseFilter {
     let all = 0;
     const elements = new Elements(text, list.start);
     while (elements.next()) {
-      all++;
+      if (++all > maxItems)
+        return targetError('mcp_target_failed', this.target, 'answered with a list that is too long');
       const value = stringValue(text, elements);
       if (value === undefined) continue;
       const values = variable === undefined ? known : new Map(known).set(variable, value);

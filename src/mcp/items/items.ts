@@ -7,6 +7,9 @@ import { Members } from '../json/scan.ts';
 
 export type ItemKind = McpItem['kind'];
 
+/** Items of one list of a server. A large message has room for millions of tiny ones. */
+export const maxItems = 20_000;
+
 /** The answer about an item that the caller may not know of: the same as for an unknown item. */
 export const unknownItem: Readonly<Record<ItemKind, { code: ErrorCode; label: string }>> = {
   tool: { code: 'mcp_unknown_tool', label: 'Unknown tool' },

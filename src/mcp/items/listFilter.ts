@@ -1,6 +1,6 @@
-import type { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../errors.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import type { ItemKind, ListShape } from './items.ts';
+import { maxItems, type ItemKind, type ListShape } from './items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { Elements, splice, type Edit } from '../json/scan.ts';
 import type { ItemRules } from './itemRules.ts';
@@ -29,8 +29,14 @@ export class ListFilter implements ResponseFilter {
   }
 
   filter(response: Envelope): FilteredResponse | GatewayError {
+    const shown = this.shownOf(response);
+    if (!(shown instanceof GatewayError)) this.compare(response);
+    return shown;
+  }
+
+  /** Compares the settings of the operator with the names in a whole list. */
+  private compare(response: Envelope): void {
     const { shape, target, naming, itemRules, log, isFirstPage } = this.start;
-    const { text } = response;
     if (
       itemRules !== undefined &&
       isFirstPage &&
@@ -45,6 +51,11 @@ export class ListFilter implements ResponseFilter {
         () => toolsOf(response, shape, target).map(({ name }) => name),
         log,
       );
+  }
+
+  private shownOf(response: Envelope): FilteredResponse | GatewayError {
+    const { shape, target, naming, itemRules } = this.start;
+    const { text } = response;
     return filterList(response, shape.list, target, itemRules !== undefined, (item) => {
       const place = memberOf(text, item, shape.member);
       const name = place === 'ambiguous' ? undefined : stringValue(text, place);
@@ -124,8 +135,11 @@ export function filterList(
   if (list === undefined || list === 'ambiguous' || text.charCodeAt(list.start) !== 0x5b) return noList();
   const items: string[] = [];
   let changed = false;
+  let count = 0;
   const elements = new Elements(text, list.start);
   while (elements.next()) {
+    if (++count > maxItems)
+      return targetError('mcp_target_failed', target, 'answered with a list that is too long');
     const { start, end } = elements;
     const shown = each({ start, end });
     if (shown === 'as written' || (Array.isArray(shown) && shown.length === 0)) {

@@ -238,6 +238,10 @@ test('a filtered list keeps the bytes of its remaining items', () => {
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t_c","u":"é"}],"nextCursor":"z"}}',
   );
   assert.equal(viewList('{"jsonrpc":"2.0","id":1,"result":{"tools":{}}}', {}), undefined);
+  const listOf = (count: number): string =>
+    `{"jsonrpc":"2.0","id":1,"result":{"tools":[${Array.from({ length: count }, () => '0').join(',')}]}}`;
+  assert.equal(viewList(listOf(20_000), {}), listOf(20_000));
+  assert.equal(viewList(listOf(20_001), {}), undefined);
 });
 
 test('messages held for a client are bounded by number and size, and the oldest go first', () => {

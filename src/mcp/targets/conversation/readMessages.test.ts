@@ -30,3 +30,16 @@ test('an empty line, an empty batch and a number hold no message', () => {
     assert.ok(message !== undefined && 'fault' in message, line);
   }
 });
+
+test('a batch of more than 256 messages is one answer that cannot be used', () => {
+  const answer = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{}}`;
+  const batch = (count: number): string =>
+    `[${Array.from({ length: count }, (_, i) => answer(i + 1)).join(',')}]`;
+  assert.equal(readMessages(batch(256)).length, 256);
+  const [message, ...others] = readMessages(batch(257));
+  assert.deepEqual(others, []);
+  assert.ok(message !== undefined && 'fault' in message);
+  assert.equal(message.what, 'answered with a batch of more than 256 messages');
+  assert.deepEqual(message.ids.slice(0, 3), [1, 2, 3]);
+  assert.equal(readMessages(`[${'1,'.repeat(100_000)}1]`).length, 1);
+});
