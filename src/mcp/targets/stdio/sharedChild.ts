@@ -13,8 +13,8 @@ import type { Tenant } from '../kind/targetRuntime.ts';
 export interface ChildUser {
   /** Its call with this id on the wire; undefined for calls of others. */
   pending(wireId: number): Waiter | undefined;
-  /** The server sends a message about a call of it. */
-  heard(message: Envelope): void;
+  /** The server sends a message about the progress of its call with this id on the wire. */
+  heard(message: Envelope, wireId: number): void;
   /** The server sends a message that is about no call. */
   heardAside(message: Envelope): void;
   /** The child ended. */
@@ -200,18 +200,22 @@ export class SharedChild implements TargetListener, Tenant {
 
   onMessage(_connection: TargetConnection, message: Envelope): void {
     if (message.kind === 'request') this.refuse(message);
-    else if (message.method === 'notifications/progress') this.userOf(message)?.heard(message);
+    else if (message.method === 'notifications/progress') this.progress(message);
     else if (this.start.ofOnePrincipal && listNews.test(message.method))
       for (const user of this.users.keys()) user.heardAside(message);
   }
 
-  /** The user whose call a message about progress is about. */
-  private userOf({ text, body }: Envelope): ChildUser | undefined {
+  /** Progress is for the user whose call it is about. */
+  private progress(message: Envelope): void {
+    const { text, body } = message;
     const place = memberOf(text, body, 'progressToken');
-    if (typeof place !== 'object') return undefined;
+    if (typeof place !== 'object') return;
     const wireId = Number(text.slice(place.start, place.end));
-    for (const user of this.users.keys()) if (user.pending(wireId) !== undefined) return user;
-    return undefined;
+    for (const user of this.users.keys()) {
+      if (user.pending(wireId) === undefined) continue;
+      user.heard(message, wireId);
+      return;
+    }
   }
 
   private refuse({ text, idSpan, method }: Envelope): void {

@@ -39,6 +39,9 @@ export class SharedConnection implements TargetConnection, ChildUser {
   readonly name: string;
   private readonly child: SharedChild;
   private readonly user: SharedUser;
+  private isPaused = false;
+  /** News of lists that came during a pause, the newest of each kind. */
+  private readonly late = new Map<string, Envelope>();
 
   constructor(child: SharedChild, userOf: (connection: SharedConnection) => SharedUser) {
     this.name = child.name;
@@ -118,20 +121,30 @@ export class SharedConnection implements TargetConnection, ChildUser {
     this.child.connection.progressed(wireId);
   }
 
-  // The server has no client that could answer it, and a slow client must not hold up the others.
-
+  /** The server has no client that could answer it. */
   hold(): void {}
 
-  pause(): void {}
+  /** A slow client must not hold up the others, so the child is read on: only this session takes no news. */
+  pause(): void {
+    this.isPaused = true;
+  }
 
-  resume(): void {}
+  resume(): void {
+    this.isPaused = false;
+    const late = [...this.late.values()];
+    this.late.clear();
+    for (const message of late) this.user.onMessage(message, 'aside');
+  }
 
-  heard(message: Envelope): void {
-    this.user.onMessage(message);
+  heard(message: Envelope, wireId: number): void {
+    // Later progress tells more, and the response comes in any case.
+    if (this.isPaused) this.progressed(wireId);
+    else this.user.onMessage(message);
   }
 
   heardAside(message: Envelope): void {
-    this.user.onMessage(message, 'aside');
+    if (this.isPaused) this.late.set(message.method, message);
+    else this.user.onMessage(message, 'aside');
   }
 
   down(): void {

@@ -1,6 +1,7 @@
 /** Sessions of one user, whose server is a child with scope: user. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { connect, type Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
 import { until } from '../../../until.testing.ts';
 import { mcpBackend, startHarness, stdioTarget } from '../../harness.testing.ts';
 import { RawClient } from '../../rawClient.testing.ts';
@@ -113,3 +114,41 @@ for (const scope of ['user', 'shared'] as const)
     assert.match(json.error?.message ?? '', /target "own" has been stopped/);
     assert.equal(await other.call('pid'), pid);
   });
+
+/** A POST on a connection that is not read until it resumes. */
+function unreadPost(t: TestContext, client: RawClient, url: URL, body: object): Socket {
+  const text = JSON.stringify(body);
+  const headers = { ...client.headers({ host: url.host, 'content-length': String(text.length) }) };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const socket = connect(Number(url.port), url.hostname);
+  t.after(() => socket.destroy());
+  socket.pause();
+  socket.write(`POST ${url.pathname} HTTP/1.1\r\n${lines.join('')}\r\n${text}`);
+  return socket;
+}
+
+test('a client that does not read misses progress of a shared child, and gets the response and the news', async (t) => {
+  const harness = await startHarness({
+    backend: mcpBackend({ targets: [own] }),
+    caller: () => ({ principal: 'ada' }),
+  });
+  t.after(() => harness.close());
+  const [slow, other] = [new RawClient(harness.url), new RawClient(harness.url)];
+  for (const client of [slow, other]) await client.initialize();
+  const news = await slow.get();
+  t.after(() => news.cancel());
+  const flood = slow.tool('flood', { messages: 60, bytes: 1_000_000 }, { _meta: { progressToken: 1 } });
+  const socket = unreadPost(t, slow, harness.url, flood);
+  await until('the client is too slow', () => harness.runtime.view().sessions.some(({ pressed }) => pressed));
+  await other.call('changed');
+  await until('the child has said all', () =>
+    harness.runtime.view().sessions.every(({ targets }) => targets[0]?.pending === 0),
+  );
+  let text = '';
+  socket.on('data', (bytes) => (text += bytes.toString('latin1')));
+  socket.resume();
+  await until('the response is there', () => text.includes('flooded'));
+  const progress = text.split('notifications/progress').length - 1;
+  assert.ok(progress > 0 && progress < 45, `${progress} messages about progress`);
+  assert.equal((await news.next())?.method, 'notifications/tools/list_changed');
+});

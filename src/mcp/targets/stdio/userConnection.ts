@@ -37,6 +37,7 @@ export class UserConnection implements TargetConnection {
   /** The first request of the session. */
   private opening: Outgoing | undefined;
   private starts = 0;
+  private isPaused = false;
   private closed = false;
 
   constructor(start: UserConnectionStart) {
@@ -52,7 +53,7 @@ export class UserConnection implements TargetConnection {
 
   private connect(): SharedConnection {
     const { session, childFor } = this.start;
-    return new SharedConnection(childFor(this.environment), () => ({
+    const connection = new SharedConnection(childFor(this.environment), () => ({
       isIdle: () => session.idle,
       onMessage: (message, origin) => session.onMessage(this, message, origin),
       onDown: () => session.onDown(this),
@@ -60,6 +61,8 @@ export class UserConnection implements TargetConnection {
       // The session joins the next child with its next message.
       onReplaced: () => this.leaveChild(),
     }));
+    if (this.isPaused) connection.pause();
+    return connection;
   }
 
   open(initialize: Outgoing, waiter: Waiter): void {
@@ -167,13 +170,18 @@ export class UserConnection implements TargetConnection {
     for (const connection of this.all()) connection.progressed(wireId);
   }
 
-  // The server has no client that could answer it, and a slow client must not hold up the other sessions.
-
+  /** The server has no client that could answer it. */
   hold(): void {}
 
-  pause(): void {}
+  pause(): void {
+    this.isPaused = true;
+    for (const connection of this.all()) connection.pause();
+  }
 
-  resume(): void {}
+  resume(): void {
+    this.isPaused = false;
+    for (const connection of this.all()) connection.resume();
+  }
 
   /** A session that is idle for long leaves its child to the other sessions. */
   park(): boolean {
