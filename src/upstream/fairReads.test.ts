@@ -39,3 +39,33 @@ test('a reader rests after its reads of a turn, and goes on unless its user hold
     assert.deepEqual(calls, state === 'goes on' ? ['resume'] : [], state);
   }
 });
+
+test('a reader works off what was read before it reads on, in turns in which its user can take more', async () => {
+  const calls: string[] = [];
+  const stream = {
+    destroyed: false,
+    pause: () => void calls.push('pause'),
+    resume: () => void calls.push('resume'),
+  };
+  const reader = new FairReader(stream);
+  let left = 3;
+  reader.workOff(() => {
+    calls.push('work');
+    if (left === 3) reader.pause();
+    return --left > 0;
+  });
+  for (let turn = 0; turn < 5; turn++) await immediate();
+  assert.deepEqual(calls, ['pause', 'work', 'pause']);
+  reader.resume();
+  for (let turn = 0; turn < 5; turn++) await immediate();
+  assert.deepEqual(calls, ['pause', 'work', 'pause', 'work', 'work', 'resume']);
+});
+
+test('a reader leaves the rest when its stream is gone', async () => {
+  const stream = { destroyed: false, pause: () => undefined, resume: () => assert.fail('it is gone') };
+  const reader = new FairReader(stream);
+  reader.workOff(() => assert.fail('it is gone'));
+  stream.destroyed = true;
+  await immediate();
+  await immediate();
+});

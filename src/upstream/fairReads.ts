@@ -17,16 +17,20 @@ class Turns {
   private resting: PausedReader[] = [];
 
   get current(): number {
-    if (!this.armed) {
-      this.armed = true;
-      setImmediate(this.next);
-    }
+    this.arm();
     return this.turn;
   }
 
   /** `continueReading` is called when the others have had their turn. */
   rest(connection: PausedReader): void {
     this.resting.push(connection);
+    this.arm();
+  }
+
+  private arm(): void {
+    if (this.armed) return;
+    this.armed = true;
+    setImmediate(this.next);
   }
 
   private readonly next = (): void => {
@@ -57,6 +61,9 @@ export class FairReader implements PausedReader {
   /** The last turn, in which the stream was read so many times. */
   private turn = -1;
   private reads = 0;
+  /** Goes on with what was read already; returns false when that is done. */
+  private work: (() => boolean) | undefined;
+  private isScheduled = false;
 
   constructor(stream: Pausable) {
     this.stream = stream;
@@ -75,6 +82,16 @@ export class FairReader implements PausedReader {
   resume(): void {
     this.held = false;
     if (!this.resting) this.stream.resume();
+    else this.schedule();
+  }
+
+  /**
+   * Reads no further until what was read is worked off.
+   * @param work is called once in each turn in which the user can take more; it returns false when all is done
+   */
+  workOff(work: () => boolean): void {
+    this.work = work;
+    this.rest();
   }
 
   /** Counts a read in the middle of a large body. The others come first when there were enough for now. */
@@ -85,13 +102,31 @@ export class FairReader implements PausedReader {
       this.turn = turn;
       this.reads = 0;
     }
-    if (++this.reads < MAX_READS) return;
+    if (++this.reads >= MAX_READS) this.rest();
+  }
+
+  private rest(): void {
     this.resting = true;
     this.stream.pause();
+    this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
     fairReads.rest(this);
   }
 
   continueReading(): void {
+    this.isScheduled = false;
+    if (this.work !== undefined && !this.stream.destroyed) {
+      if (this.held) return;
+      if (this.work()) {
+        this.schedule();
+        return;
+      }
+    }
+    this.work = undefined;
     this.resting = false;
     if (!this.held && !this.stream.destroyed) this.stream.resume();
   }

@@ -140,6 +140,40 @@ test('a child that is not read waits with what it says', async (t) => {
   assert.equal(lines.length, 20_002);
 });
 
+for (const output of ['stdout', 'stderr'] as const)
+  test(`a flood of short lines on ${output} is read some hundred lines at a time, and is read whole`, async (t) => {
+    const turns = new Map<number, number>();
+    const whole = Promise.withResolvers<undefined>();
+    let count = 0;
+    const note = (line: string): void => {
+      if (line === 'last') whole.resolve(undefined);
+      const turn = fairReads.current;
+      turns.set(turn, (turns.get(turn) ?? 0) + 1);
+      count++;
+    };
+    const command = 'yes | head -n 100000; echo last';
+    const child = new Child(
+      stdioTarget({ cmd: '/bin/sh', args: ['-c', output === 'stderr' ? `{ ${command}; } >&2` : command] }),
+      { PATH: process.env['PATH'] ?? '' },
+      () => 1_000_000,
+      {
+        onLine: note,
+        onTooLong: () => undefined,
+        onStderr: note,
+        onLongStderr: () => undefined,
+        onDown: () => undefined,
+      },
+    );
+    t.after(async () => {
+      child.stop(0);
+      await child.gone;
+    });
+    await whole.promise;
+    assert.equal(count, 100_001);
+    const most = Math.max(...turns.values());
+    assert.ok(most <= 1_024, `${most} lines in one turn`);
+  });
+
 test('a large line is read a few pieces at a time, so that others have their turn', async (t) => {
   const reads = new Map<number, number>();
   const line = Promise.withResolvers<number>();

@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { StdioTarget } from '../../../model/index.ts';
 import { ChildInput } from './childInput.ts';
 import { readOutput } from './childOutput.ts';
+import { PacedLines } from './pacedLines.ts';
 import { stdioOfInherited } from './descriptors.ts';
 import { signalGroup } from './group.ts';
 import { isolatedCommand } from './isolation.ts';
@@ -106,24 +107,28 @@ export class Child {
     // A write to a child that has just died fails; the exit that follows says why.
     this.process.stdin.on('error', () => this.onPipeLost('closed its input'));
     this.process.stderr.on('error', () => undefined);
-    const lines = new LineSplitter(maxLineBytes, events);
-    this.output = readOutput(this.process.stdout, (memory, length) => {
-      lines.pushFrom(memory, length);
-      if (lines.isInLarge) this.reads.noteRead();
-    });
+    this.output = readOutput(this.process.stdout, (memory, length) => lines.take(memory, length));
     this.reads = new FairReader(this.output);
+    const lines = new PacedLines(new LineSplitter(maxLineBytes, events), this.reads);
     this.output.on('error', () => undefined);
     this.output.on('end', () => {
       lines.end();
       this.onPipeLost('closed its output');
     });
     this.output.on('close', () => this.onClose());
-    const errors = new LineSplitter(() => maxStderrLine, {
+    this.readErrors();
+  }
+
+  private readErrors(): void {
+    const { events } = this;
+    const { stderr } = this.process;
+    const lines = new LineSplitter(() => maxStderrLine, {
       onLine: (text) => events.onStderr(text),
       onTooLong: (head, _tail, bytes) => events.onLongStderr(head, bytes),
     });
-    this.process.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
-    this.process.stderr.on('end', () => errors.end());
+    const errors = new PacedLines(lines, new FairReader(stderr));
+    stderr.on('data', (chunk: Buffer) => errors.take(chunk, chunk.length));
+    stderr.on('end', () => errors.end());
   }
 
   /** Bytes (about) that the child has not taken from its stdin. */
