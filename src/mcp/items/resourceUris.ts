@@ -73,6 +73,8 @@ class UriEdits {
   }
 }
 
+const mayNameResource = /uri"|outputTemplate"/i;
+
 /**
  * The edits in the result of a call, a prompt, a task or a read, or in the params of a request for sampling.
  * @param body the place of the result, or of the params
@@ -83,7 +85,7 @@ export function uriEdits(
   shown: (uri: string) => string,
 ): readonly Edit[] {
   // Most messages name no resource.
-  if (!/uri"|outputTemplate"/i.test(text)) return [];
+  if (!mayNameResource.test(text)) return [];
   const found = new UriEdits(text, shown);
   found.content(body);
   found.each(body, 'messages', (message) => found.content(message));
@@ -128,7 +130,8 @@ export class ResourceUriFilter implements ResponseFilter {
       lists: listsOfContents,
       // All other elements name resources, or hold blocks that may name resources.
       passes: (head) => /^\{\s*"type"\s*:\s*"(?:text|image|audio)"/.test(head),
-      filterElement: (list, value) => filteredMember(this, list, `[${value}]`)?.slice(1, -1),
+      filterElement: (list, value) =>
+        mayNameResource.test(value) ? filteredMember(this, list, `[${value}]`)?.slice(1, -1) : value,
     },
   };
 }

@@ -97,6 +97,28 @@ test('elements of a list are held one by one, unless a large one may pass', () =
   assert.match(bad.flaw ?? '', /"content" that cannot be used/);
 });
 
+test('small elements of a list pass on together', () => {
+  const passed: string[] = [];
+  const scan = new ResponseScan({
+    view: {
+      watched: new Set(['content']),
+      filterMember: (_name, value) => value,
+      elements: {
+        lists: new Set(['content']),
+        passes: () => false,
+        filterElement: (_list, value) => (value === '{"a":5}' ? '{"a":"five"}' : value),
+      },
+    },
+    bytes: (piece) => void passed.push(piece.toString()),
+    member: (_name, value) => value,
+  });
+  const elements = Array.from({ length: 10_000 }, (_, i) => `{"a":${i}}`);
+  const text = `{"jsonrpc":"2.0","id":1,"result":{"content":[${elements.join(',')}]}}`;
+  assert.ok(scan.take(Buffer.from(text)) && scan.end());
+  assert.equal(passed.join(''), text.replace('{"a":5}', '{"a":"five"}'));
+  assert.ok(passed.length < 5, `${passed.length} parts`);
+});
+
 test('members are added before the end of the result, and of nothing else', () => {
   for (const [result, expected] of [
     ['{"a":{"b":{}}}', '{"a":{"b":{}},"new":1}'],

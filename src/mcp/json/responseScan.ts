@@ -79,6 +79,8 @@ const noResponse = 'answered with something that is no response';
 const maxKey = 256;
 /** Bytes of an element that tell whether the element passes. */
 const elementHead = 64;
+/** A list may have millions of elements, and a write for each of them costs more than to copy them. */
+const smallPart = 1_024;
 /** Bytes of the longest value that is held, unless it is an element. */
 const maxHeld = 262_144;
 
@@ -122,6 +124,8 @@ export class ResponseScan {
   private isJudged = false;
   /** The depth of the value that is held; -1 where none is. */
   private heldDepth = -1;
+  /** Small parts, which pass on together. */
+  private small = new GatheredBytes();
 
   constructor(parts: ResponseParts) {
     this.parts = parts;
@@ -149,6 +153,7 @@ export class ResponseScan {
     this.collectTo(bytes.length);
     if (this.heldDepth === elementDepth && !this.isJudged) this.judge();
     if (this.heldDepth < 0) this.passTo(bytes.length);
+    this.passSmall();
     return this.flaw === undefined;
   }
 
@@ -345,7 +350,7 @@ export class ResponseScan {
     const added = this.parts.addedMembers?.(this.seen[1]) ?? '';
     if (added === '') return;
     this.passTo(this.at);
-    this.parts.bytes(Buffer.from(this.expect === EXPECT.keyOrClose ? added : `,${added}`));
+    this.pass(Buffer.from(this.expect === EXPECT.keyOrClose ? added : `,${added}`));
   }
 
   /** A value begins. @returns false if none may stand here */
@@ -380,7 +385,7 @@ export class ResponseScan {
       this.fail('answered without jsonrpc: "2.0"');
     const shown = this.shownOf(name, value);
     if (shown === undefined) this.fail(`answered with a member "${name}" that cannot be used`);
-    else if (this.flaw === undefined) this.parts.bytes(Buffer.from(shown));
+    else if (this.flaw === undefined) this.pass(Buffer.from(shown));
   }
 
   private shownOf(name: string, value: string): string | undefined {
@@ -398,7 +403,7 @@ export class ResponseScan {
     if (this.view.elements?.passes(head) !== true) return;
     this.heldDepth = -1;
     this.collected = undefined;
-    this.parts.bytes(begun.takeWhole());
+    this.pass(begun.takeWhole());
     this.passFrom = this.bytes.length;
   }
 
@@ -453,7 +458,20 @@ export class ResponseScan {
   }
 
   private passTo(end: number): void {
-    if (end > this.passFrom) this.parts.bytes(this.bytes.subarray(this.passFrom, end));
+    if (end > this.passFrom) this.pass(this.bytes.subarray(this.passFrom, end));
     this.passFrom = end;
+  }
+
+  private pass(piece: Buffer): void {
+    if (piece.length < smallPart) {
+      this.small.add(piece);
+      return;
+    }
+    this.passSmall();
+    this.parts.bytes(piece);
+  }
+
+  private passSmall(): void {
+    if (this.small.length > 0) this.parts.bytes(this.small.takeWhole());
   }
 }
