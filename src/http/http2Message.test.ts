@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Head } from './head.ts';
-import { lastChunk, requestFields, switchText, trailerFields } from './http2Message.ts';
+import { lastChunk, requestFields, requestTrailers, switchText, trailerFields } from './http2Message.ts';
 import { COMPLETE, parseRequest } from './parse.ts';
 
 const limits = { maxHeadBytes: 65_536, maxUriBytes: 1_000, maxMethodBytes: 32, maxHeaderNameBytes: 256 };
@@ -13,6 +13,15 @@ test('trailers are lines and fields', () => {
   ]);
   assert.equal(lastChunk([['grpc-status', '0']]), '0\r\ngrpc-status: 0\r\n\r\n');
   assert.equal(lastChunk([]), '0\r\n\r\n');
+});
+
+test('the trailers of a request are grouped by name, whatever the names are', () => {
+  const trailers = requestTrailers('constructor: a\r\n__proto__: b\r\nX: 1\r\nx: 2\r\nHTTP2-Settings: c\r\n');
+  assert.deepEqual(Object.entries(trailers), [
+    ['constructor', ['a']],
+    ['__proto__', ['b']],
+    ['x', ['1', '2']],
+  ]);
 });
 
 test('a request for a tunnel is extended CONNECT, and its grant the 101 that was asked for', () => {

@@ -17,6 +17,15 @@ export function trailerFields(text: string): [name: string, value: string][] {
     });
 }
 
+/** The trailers of a request in the form that node:http2 sends: each name with all its values. */
+export function requestTrailers(text: string): Record<string, string[]> {
+  // A client chooses the names, and `constructor` is one.
+  const groups = Object.create(null) as Record<string, string[]>;
+  for (const [name, value] of trailerFields(text))
+    if (!ofConnection.has(name)) (groups[name] ??= []).push(value);
+  return groups;
+}
+
 /** The end of a chunked body with its trailers. */
 export function lastChunk(trailers: readonly (readonly [name: string, value: string])[]): string {
   return `0\r\n${trailers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;

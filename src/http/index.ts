@@ -28,7 +28,14 @@ export {
   type StreamUser,
   type Trailers as Http2Trailers,
 } from './http2/index.ts';
-export { lastChunk, requestFields, responseText, switchText, trailerFields } from './http2Message.ts';
+export {
+  lastChunk,
+  requestFields,
+  requestTrailers,
+  responseText,
+  switchText,
+  trailerFields,
+} from './http2Message.ts';
 export { COMPLETE, INCOMPLETE, parseRequest, parseResponse, refusal, type HeadLimits } from './parse.ts';
 export { FairShare, longestIdleOfLargest, type Held, type LargestHolder } from './fairShare.ts';
 export {

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { constants, createServer, type ServerHttp2Stream, type Settings } from 'node:http2';
+import {
+  constants,
+  createServer,
+  type ClientHttp2Session,
+  type ServerHttp2Stream,
+  type Settings,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { until } from '../until.testing.ts';
@@ -51,6 +57,8 @@ test('a session that was left ends with the last request that has a place, also 
 
 interface Exchange {
   readonly channel: Http2Channel;
+  /** The session on which its streams begin. */
+  readonly session: ClientHttp2Session;
   /** The bytes read from the channel, as HTTP/1.1. */
   readonly text: () => string;
   readonly error: () => Error | undefined;
@@ -76,13 +84,14 @@ async function streams(
     server.close();
   });
   return async (): Promise<Exchange> => {
+    const { session } = sessions.take();
     const channel = new Http2Channel(sessions);
     let text = '';
     let error: Error | undefined;
     channel.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
     channel.on('error', (one: Error) => (error = one));
     await once(channel, 'connect');
-    return { channel, text: () => text, error: () => error };
+    return { channel, session, text: () => text, error: () => error };
   };
 }
 
@@ -232,4 +241,39 @@ test('a backend that does not read holds the writer back', async (t) => {
   reader?.resume();
   await drained;
   assert.ok(blocks < 30);
+});
+
+/** A request with a chunked body and trailers. */
+const withTrailers = (...lines: string[]): string =>
+  `POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n`;
+
+test('trailers cross whatever their names, without the fields that HTTP/2 forbids', async (t) => {
+  const seen: string[] = [];
+  const open = await streams(t, (stream) => {
+    stream.on('trailers', (_trailers, _flags, raw: string[]) => seen.push(...raw));
+    stream.on('end', () => stream.respond({}, { endStream: true })).resume();
+  });
+  const { channel, text } = await open();
+  channel.write(withTrailers('constructor: x', '__proto__: x', 'http2-settings: x', 'x-two: a', 'x-two: b'));
+  await until('the answer is there', () => text().includes(' 200 '));
+  assert.deepEqual(seen, ['constructor', 'x', '__proto__', 'x', 'x-two', 'a', 'x-two', 'b']);
+});
+
+test('trailers that Node refuses end the channel, and blame the gateway', async (t) => {
+  const open = await streams(t, (stream) => void stream.resume());
+  const { channel, error, session } = await open();
+  const { request } = session;
+  t.mock.method(session, 'request', (...args: Parameters<typeof request>) => {
+    const stream = request.apply(session, args);
+    t.mock.method(stream, 'sendTrailers', () => {
+      throw new Error('refused by Node');
+    });
+    return stream;
+  });
+  channel.write(withTrailers('x: y'));
+  await until('the channel has failed', () => error() !== undefined);
+  const failure = error();
+  assert.ok(failure instanceof ChannelError);
+  assert.equal(failure.entry, 'internal_error');
+  assert.equal(failure.message, 'refused by Node');
 });

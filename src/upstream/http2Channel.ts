@@ -1,7 +1,7 @@
 import { constants, type ClientHttp2Stream } from 'node:http2';
 import { Duplex } from 'node:stream';
 import type { ErrorCode } from '../errors.ts';
-import { errorOf } from '../errorText.ts';
+import { errorOf, messageOf } from '../errorText.ts';
 import {
   Body,
   COMPLETE,
@@ -11,9 +11,9 @@ import {
   lastChunk,
   parseRequest,
   requestFields,
+  requestTrailers,
   responseText,
   switchText,
-  trailerFields,
 } from '../http/index.ts';
 import type { Http2Sessions, SessionWaiter, SharedSession } from './http2Sessions.ts';
 
@@ -231,7 +231,15 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       if (body.done) this.settle();
       if (this.chunked) this.push(lastChunk(this.trailers), 'latin1');
     });
-    stream.on('wantTrailers', () => stream.sendTrailers(grouped(trailerFields(body.trailers ?? ''))));
+    stream.on('wantTrailers', () => {
+      // Node throws where it refuses a trailer. An error that leaves this event would end the process.
+      try {
+        stream.sendTrailers(requestTrailers(body.trailers ?? ''));
+      } catch (error) {
+        if (this.stream === stream) this.destroy(new ChannelError('internal_error', messageOf(error)));
+        else stream.close(constants.NGHTTP2_CANCEL);
+      }
+    });
     stream.on('error', (error) => this.stream === stream && this.destroy(error));
     stream.on('close', () => {
       if (this.stream === stream && stream.rstCode !== constants.NGHTTP2_NO_ERROR)
@@ -291,10 +299,4 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     shared.waiting.delete(this);
     this.sessions.give(shared);
   }
-}
-
-function grouped(fields: readonly (readonly [name: string, value: string])[]): Record<string, string[]> {
-  const groups: Record<string, string[]> = {};
-  for (const [name, value] of fields) (groups[name] ??= []).push(value);
-  return groups;
 }
