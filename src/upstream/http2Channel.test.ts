@@ -277,3 +277,18 @@ test('trailers that Node refuses end the channel, and blame the gateway', async 
   assert.equal(failure.entry, 'internal_error');
   assert.equal(failure.message, 'refused by Node');
 });
+
+for (const [name, settings] of Object.entries({ h2c: {}, websocket: { enableConnectProtocol: true } }))
+  test(`an upgrade to ${name} that Node refuses ends the channel, and blames the gateway`, async (t) => {
+    const open = await streams(t, () => assert.fail('a request came'), settings);
+    const { channel, error, session } = await open();
+    t.mock.method(session, 'request', () => {
+      throw new Error('refused by Node');
+    });
+    channel.write(`GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: ${name}\r\n\r\n`);
+    await until('the channel has failed', () => error() !== undefined);
+    const failure = error();
+    assert.ok(failure instanceof ChannelError);
+    assert.equal(failure.entry, 'internal_error');
+    assert.equal(failure.message, 'refused by Node');
+  });

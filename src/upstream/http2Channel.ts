@@ -1,4 +1,4 @@
-import { constants, type ClientHttp2Stream } from 'node:http2';
+import { constants, type ClientHttp2Stream, type ClientSessionRequestOptions } from 'node:http2';
 import { Duplex } from 'node:stream';
 import type { ErrorCode } from '../errors.ts';
 import { errorOf, messageOf } from '../errorText.ts';
@@ -152,7 +152,13 @@ export class Http2Channel extends Duplex implements SessionWaiter {
 
   private whenSettled(shared: SharedSession, then: () => void): void {
     const ready = (): void => {
-      if (!this.destroyed && this.shared === shared) then();
+      if (this.destroyed || this.shared !== shared) return;
+      // This runs outside of a write: an error that leaves it would end the process.
+      try {
+        then();
+      } catch (error) {
+        this.destroy(errorOf(error));
+      }
     };
     // Not before whoever holds this end has heard that it stands.
     if (shared.settled) process.nextTick(ready);
@@ -179,7 +185,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       this.body.startChunked();
       this.body.trailers = '';
     } else this.body.startLength(Math.max(0, head.contentLength));
-    const stream = shared.session.request(requestFields(head, this.sessions.scheme, protocol), {
+    const stream = request(shared, requestFields(head, this.sessions.scheme, protocol), {
       endStream: protocol === undefined && this.body.done,
       waitForTrailers: head.chunked,
     });
@@ -298,5 +304,18 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     if (shared === undefined) return;
     shared.waiting.delete(this);
     this.sessions.give(shared);
+  }
+}
+
+/** @throws ChannelError where Node refuses a request that the gateway has made, which says nothing of the backend */
+function request(
+  { session }: SharedSession,
+  fields: string[],
+  options: ClientSessionRequestOptions,
+): ClientHttp2Stream {
+  try {
+    return session.request(fields, options);
+  } catch (error) {
+    throw session.closed || session.destroyed ? error : new ChannelError('internal_error', messageOf(error));
   }
 }
