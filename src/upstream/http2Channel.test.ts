@@ -67,13 +67,17 @@ interface Exchange {
 /** A backend of HTTP/2 that does with each stream what a test tells it, and channels to it. */
 async function streams(
   t: TestContext,
-  onStream: (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => void,
+  onStream: (
+    stream: ServerHttp2Stream,
+    headers: Readonly<Record<string, unknown>>,
+    raw: readonly string[],
+  ) => void,
   settings: Settings = {},
 ) {
   const server = createServer({ settings });
-  server.on('stream', (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => {
+  server.on('stream', (stream: ServerHttp2Stream, headers, _flags, raw) => {
     stream.on('error', () => undefined);
-    onStream(stream, headers);
+    onStream(stream, headers, raw);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -257,6 +261,24 @@ test('trailers cross whatever their names, without the fields that HTTP/2 forbid
   channel.write(withTrailers('constructor: x', '__proto__: x', 'http2-settings: x', 'x-two: a', 'x-two: b'));
   await until('the answer is there', () => text().includes(' 200 '));
   assert.deepEqual(seen, ['constructor', 'x', '__proto__', 'x', 'x-two', 'a', 'x-two', 'b']);
+});
+
+test('fields that come twice cross twice, in the head and as trailers', async (t) => {
+  const seen: string[] = [];
+  const open = await streams(t, (stream, _headers, raw) => {
+    seen.push(...raw);
+    stream.on('trailers', (_trailers, _flags, trailers: string[]) => seen.push(...trailers));
+    stream.on('end', () => stream.respond({}, { endStream: true })).resume();
+  });
+  const { channel, text } = await open();
+  channel.write(
+    withTrailers('referer: a', 'referer: b').replace('host: a', 'host: a\r\nuser-agent: c\r\nuser-agent: d'),
+  );
+  await until('the answer is there', () => text().includes(' 200 '));
+  assert.deepEqual(seen.slice(8), [
+    ...['user-agent', 'c', 'user-agent', 'd'],
+    ...['referer', 'a', 'referer', 'b'],
+  ]);
 });
 
 test('trailers that Node refuses end the channel, and blame the gateway', async (t) => {

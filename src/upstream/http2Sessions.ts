@@ -7,6 +7,12 @@ import type { TlsMaterial } from './tls.ts';
 /** Requests at a time on one connection, where the backend allows more. */
 const STREAMS_MOST = 100;
 
+/**
+ * A field that a client repeats crosses as it came, as it does to a backend of HTTP/1.1. Node before 24.15 does not know
+ * the option and refuses some repeated fields, such as User-Agent.
+ */
+const repeatedFields = { strictSingleValueFields: false };
+
 /** An HTTP/2 connection to a backend. */
 export interface SharedSession {
   readonly session: ClientHttp2Session;
@@ -100,6 +106,7 @@ export class Http2Sessions {
       settings: { enablePush: false },
       peerMaxConcurrentStreams: STREAMS_MOST,
       maxSessionMemory: 64,
+      ...repeatedFields,
     });
     // The session itself ends here: one whose socket alone is destroyed in this event aborts the process (node:http2).
     if (socket instanceof TLSSocket)
