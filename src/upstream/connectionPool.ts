@@ -193,7 +193,7 @@ export abstract class ConnectionPool<Connection extends PooledConnection> {
       this.tls !== undefined &&
       (connection.generation !== this.tls.generation ||
         (this.answerEnds?.mustWatch === true && !connection.watched));
-    if (this.retired || outdated || this.idle.length >= this.settings.poolMaxSize) {
+    if (this.retired || outdated || !connection.usable || this.idle.length >= this.settings.poolMaxSize) {
       connection.close();
       return;
     }

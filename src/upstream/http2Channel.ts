@@ -109,6 +109,18 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     done(error);
   }
 
+  /** False where the next request would have to wait for a connection: it belongs to a channel that is not open yet. */
+  get hasPlace(): boolean {
+    return this.sessions.hasRoom(this.shared);
+  }
+
+  /** Takes a place for the next request. The one before it is over, although its stream may have yet to end. */
+  reserve(): void {
+    if (this.destroyed) return;
+    if (this.stream !== undefined) this.settle();
+    this.claim();
+  }
+
   // SessionWaiter
 
   ready(): void {
@@ -213,11 +225,12 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       );
     });
     stream.on('trailers', (_headers, _flags, raw) => {
-      const fields = raw ?? [];
+      const fields = this.stream === stream ? (raw ?? []) : [];
       for (let i = 0; i + 1 < fields.length; i += 2)
         this.trailers.push([fields[i] as string, fields[i + 1] as string]);
     });
     stream.on('data', (bytes: Buffer) => {
+      if (this.stream !== stream) return;
       let more: boolean;
       if (this.chunked) {
         const size = Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1');

@@ -13,10 +13,12 @@ import { test, type TestContext } from 'node:test';
 import { recordingLog } from '../mcp/harness.testing.ts';
 import { certificate } from '../proxy/certificates.testing.ts';
 import { startRaw } from '../proxy/rawServer.testing.ts';
+import { get } from '../proxy/wire.testing.ts';
 import { until } from '../until.testing.ts';
-import { ask, closedPort, endpointAt } from './endpoint.testing.ts';
+import { Asker, ask, closedPort, endpointAt, send, type EndpointInShort } from './endpoint.testing.ts';
 import { Http2Sessions, type SharedSession } from './http2Sessions.ts';
 import { TlsMaterial } from './tls.ts';
+import type { UpstreamConnection } from './upstreamConnection.ts';
 
 const trusting = { insecure: true, insecureHost: false, subjectAltNames: [] };
 const tls = (): TlsMaterial => new TlsMaterial(trusting, '127.0.0.1', recordingLog().log);
@@ -24,7 +26,11 @@ const tls = (): TlsMaterial => new TlsMaterial(trusting, '127.0.0.1', recordingL
 /** A server of HTTP/2 and the sessions with it. */
 async function start(
   t: TestContext,
-  { settings = {}, secure = false }: { settings?: Settings; secure?: boolean } = {},
+  {
+    settings = {},
+    secure = false,
+    length = false,
+  }: { settings?: Settings; secure?: boolean; length?: boolean } = {},
 ) {
   const server: Http2Server = secure
     ? (createSecureServer({ ...certificate(), settings }) as unknown as Http2Server)
@@ -35,7 +41,7 @@ async function start(
     session.on('close', () => there.delete(session));
   });
   server.on('stream', (stream: ServerHttp2Stream) => {
-    stream.respond();
+    stream.respond(length ? { 'content-length': '5' } : {});
     stream.end('hello');
   });
   server.listen(0, '127.0.0.1');
@@ -46,7 +52,13 @@ async function start(
     sessions.destroy();
     server.close();
   });
-  return { sessions, there };
+  return { sessions, server, there, port };
+}
+
+/** A server of HTTP/2 whose answers tell their length, and an endpoint there. */
+async function startEndpoint(t: TestContext, short: EndpointInShort = {}) {
+  const { server, there, port } = await start(t, { length: true });
+  return { server, there, endpoint: endpointAt(t, port, { http2: true, ...short }) };
 }
 
 /** The result for a waiter: `ready`, or the error. */
@@ -122,6 +134,33 @@ test('everyone who waits for a connection hears that it cannot be made', async (
   const heard = await Promise.all([outcome(shared), outcome(shared), outcome(shared, 'settling')]);
   for (const message of heard) assert.match(message, /ECONNREFUSED/);
   await until('the next request opens a connection of its own', () => nowhere.take() !== shared);
+});
+
+test('a kept channel ends with its connection, so that a request learns that the address is gone', async (t) => {
+  const { endpoint, server, there } = await startEndpoint(t);
+  assert.equal((await ask(endpoint.take())).status, 200);
+  await until('the channel is kept', () => endpoint.idleConnections === 1);
+  server.close();
+  for (const session of there) session.destroy();
+  await until('the connection is gone', () => endpoint.http2?.hasRoom() === false);
+  const { failure, fresh } = await ask(endpoint.take());
+  assert.deepEqual({ failure, fresh }, { failure: 'upstream_connect_failed', fresh: true });
+  assert.equal(endpoint.stats.connectFailed, 1);
+});
+
+test('a channel carries the next request before the stream of the last one has ended', async (t) => {
+  const next = new Asker();
+  let waits = true;
+  const onFree = (free: UpstreamConnection | undefined): boolean => {
+    if (free === undefined || !waits) return false;
+    waits = false;
+    send(free, get('/next'), next);
+    return true;
+  };
+  const { endpoint } = await startEndpoint(t, { onFree });
+  const [first, second] = await Promise.all([ask(endpoint.take()), next.outcome]);
+  assert.deepEqual([first.body, second.body], ['hello', 'hello']);
+  assert.equal(endpoint.stats.opened, 1);
 });
 
 test('a connection that is not made in time is given up, and the next request opens another one', async (t) => {

@@ -69,13 +69,26 @@ export class Http2Sessions {
     closeIfDone(shared);
   }
 
+  /**
+   * Is there a place on a connection that stands?
+   * @param held has a place that its holder gives back before
+   */
+  hasRoom(held?: SharedSession): boolean {
+    for (const shared of this.open)
+      if (shared.connected && takesMore(shared, shared === held ? shared.streams - 1 : shared.streams))
+        return true;
+    return false;
+  }
+
+  /** A connection that stands comes first: a request on one that is being opened has to wait. */
   private withRoom(): SharedSession {
+    let opening: SharedSession | undefined;
     for (const shared of this.open) {
-      const { session, streams } = shared;
-      const most = Math.min(STREAMS_MOST, session.remoteSettings?.maxConcurrentStreams ?? STREAMS_MOST);
-      if (!session.closed && !session.destroyed && streams < most) return shared;
+      if (!takesMore(shared, shared.streams)) continue;
+      if (shared.connected) return shared;
+      opening ??= shared;
     }
-    return this.connect();
+    return opening ?? this.connect();
   }
 
   /** Closes what has carried nothing for so long. */
@@ -158,6 +171,12 @@ export class Http2Sessions {
     const options = { ...this.tls.options(), ALPNProtocols: ['h2'] };
     return connectTls({ host, port, ...options }).setNoDelay(true);
   }
+}
+
+/** Does it take another request beside so many? */
+function takesMore({ session }: SharedSession, streams: number): boolean {
+  const most = Math.min(STREAMS_MOST, session.remoteSettings?.maxConcurrentStreams ?? STREAMS_MOST);
+  return !session.closed && !session.destroyed && streams < most;
 }
 
 /**

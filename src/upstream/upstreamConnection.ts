@@ -144,7 +144,9 @@ export class UpstreamConnection implements ResponseReaderHost {
 
   /** True when it can take a request now. */
   get usable(): boolean {
-    return !this.dead && this.user === undefined && !this.socket.readableEnded && !this.socket.destroyed;
+    const { socket } = this;
+    if (this.dead || this.user !== undefined || socket.readableEnded || socket.destroyed) return false;
+    return !(socket instanceof Http2Channel) || socket.hasPlace;
   }
 
   /**
@@ -153,6 +155,7 @@ export class UpstreamConnection implements ResponseReaderHost {
    * @param maySwitch the request asks for another protocol
    */
   begin(user: ExchangeHandler, headRequest: boolean, maySwitch: boolean): void {
+    if (this.socket instanceof Http2Channel) this.socket.reserve();
     this.user = user;
     this.answer.begin(headRequest, maySwitch);
     this.silent = true;
