@@ -106,7 +106,9 @@ export abstract class ConnectionPool<Connection extends PooledConnection> {
     this.hash = hashOf(this.name);
     this.tier = address.tier;
     this.share = share;
-    this.http2 = share.http2 ? new Http2Sessions({ host, port }, share.tls) : undefined;
+    this.http2 = share.http2
+      ? new Http2Sessions({ host, port }, share.tls, () => this.settings.keepAlive)
+      : undefined;
     this.maxConnections = share.limits?.maxConnections ?? Infinity;
     this.maxRequests = share.limits?.maxRequestsPerConnection ?? Infinity;
     this.health = health;

@@ -8,7 +8,7 @@ import {
   type ServerHttp2Stream,
   type Settings,
 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { Socket, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { recordingLog } from '../mcp/harness.testing.ts';
 import { certificate } from '../proxy/certificates.testing.ts';
@@ -146,6 +146,17 @@ test('a kept channel ends with its connection, so that a request learns that the
   const { failure, fresh } = await ask(endpoint.take());
   assert.deepEqual({ failure, fresh }, { failure: 'upstream_connect_failed', fresh: true });
   assert.equal(endpoint.stats.connectFailed, 1);
+});
+
+test('the connection below the channels gets the keep-alive of the settings', async (t) => {
+  const set = t.mock.method(Socket.prototype, 'setKeepAlive');
+  const keepAlive = { enabled: true, timeMs: 5_000, intervalMs: 6_000, retries: 2 };
+  const { endpoint } = await startEndpoint(t, { settings: { keepAlive } });
+  await Promise.all([ask(endpoint.take()), ask(endpoint.take())]);
+  assert.deepEqual(
+    set.mock.calls.map((call) => call.arguments),
+    [[true, 5_000, 6_000, 2]],
+  );
 });
 
 test('a channel carries the next request before the stream of the last one has ended', async (t) => {

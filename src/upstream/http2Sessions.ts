@@ -1,6 +1,7 @@
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
+import { defaults, type UpstreamSettings } from '../model/index.ts';
 import type { Address } from './open.ts';
 import type { TlsMaterial } from './tls.ts';
 
@@ -39,11 +40,17 @@ export interface SessionWaiter {
 export class Http2Sessions {
   private readonly address: Address;
   private readonly tls: TlsMaterial | undefined;
+  private readonly keepAlive: () => UpstreamSettings['keepAlive'];
   private readonly open = new Set<SharedSession>();
 
-  constructor(address: Address, tls: TlsMaterial | undefined) {
+  constructor(
+    address: Address,
+    tls: TlsMaterial | undefined,
+    keepAlive: () => UpstreamSettings['keepAlive'] = () => defaults.upstream.keepAlive,
+  ) {
     this.address = address;
     this.tls = tls;
+    this.keepAlive = keepAlive;
   }
 
   get scheme(): 'http' | 'https' {
@@ -114,6 +121,10 @@ export class Http2Sessions {
   private connect(): SharedSession {
     const { host, port } = this.address;
     const socket = this.socket();
+    socket.once('connect', () => {
+      const { enabled, timeMs, intervalMs, retries } = this.keepAlive();
+      if (enabled) socket.setKeepAlive(true, timeMs, intervalMs, retries);
+    });
     const session = connectHttp2(`${this.scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, {
       createConnection: () => socket,
       settings: { enablePush: false },
