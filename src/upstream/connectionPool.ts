@@ -165,22 +165,25 @@ export abstract class ConnectionPool<Connection extends PooledConnection> {
     }
     // An idle one makes room for the new one that was asked for.
     if (this.carrying >= this.maxConnections) this.idle[0]?.close();
-    return this.connect();
+    return this.connect(false);
   }
 
   /** A new connection beside the pool and its limits. */
   takeForCheck(): Connection {
-    const connection = this.connect();
+    const connection = this.connect(true);
     this.checking.add(connection);
     return connection;
   }
 
-  /** Opens a connection to the endpoint. */
-  protected abstract open(): Connection;
+  /**
+   * Opens a connection to the endpoint.
+   * @param alone it shares no connection of HTTP/2 with others
+   */
+  protected abstract open(alone: boolean): Connection;
 
-  private connect(): Connection {
+  private connect(alone: boolean): Connection {
     this.stats.opened++;
-    const connection = this.open();
+    const connection = this.open(alone);
     this.all.add(connection);
     return connection;
   }

@@ -54,10 +54,11 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   /** The backend has granted a tunnel: bytes pass as they are from here on. */
   private tunnelled = false;
 
-  constructor(sessions: Http2Sessions) {
+  /** @param alone it shares its connection with no other channel */
+  constructor(sessions: Http2Sessions, alone = false) {
     super({ allowHalfOpen: false });
     this.sessions = sessions;
-    const shared = (this.shared = sessions.take());
+    const shared = (this.shared = alone ? sessions.takeAlone() : sessions.take());
     if (shared.connected) process.nextTick(() => this.ready());
     else shared.waiting.add(this);
   }

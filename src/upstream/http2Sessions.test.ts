@@ -36,7 +36,9 @@ async function start(
     ? (createSecureServer({ ...certificate(), settings }) as unknown as Http2Server)
     : createServer({ settings });
   const there = new Set<ServerHttp2Session>();
+  let opened = 0;
   server.on('session', (session) => {
+    opened++;
     there.add(session);
     session.on('close', () => there.delete(session));
   });
@@ -52,13 +54,13 @@ async function start(
     sessions.destroy();
     server.close();
   });
-  return { sessions, server, there, port };
+  return { sessions, server, there, port, opened: () => opened };
 }
 
 /** A server of HTTP/2 whose answers tell their length, and an endpoint there. */
 async function startEndpoint(t: TestContext, short: EndpointInShort = {}) {
-  const { server, there, port } = await start(t, { length: true });
-  return { server, there, endpoint: endpointAt(t, port, { http2: true, ...short }) };
+  const { server, there, opened, port } = await start(t, { length: true });
+  return { server, there, opened, endpoint: endpointAt(t, port, { http2: true, ...short }) };
 }
 
 /** The result for a waiter: `ready`, or the error. */
@@ -146,6 +148,20 @@ test('a kept channel ends with its connection, so that a request learns that the
   const { failure, fresh } = await ask(endpoint.take());
   assert.deepEqual({ failure, fresh }, { failure: 'upstream_connect_failed', fresh: true });
   assert.equal(endpoint.stats.connectFailed, 1);
+});
+
+test('a check has a connection of its own, which ends with the check', async (t) => {
+  const { endpoint, there, opened } = await startEndpoint(t);
+  assert.equal((await ask(endpoint.take())).status, 200);
+  for (const connections of [2, 3]) {
+    const check = endpoint.takeForCheck();
+    assert.equal((await ask(check)).status, 200);
+    assert.equal(opened(), connections);
+    check.close();
+    await until('the connection of the check has ended', () => there.size === 1);
+  }
+  assert.equal((await ask(endpoint.take())).status, 200);
+  assert.equal(opened(), 3);
 });
 
 test('the connection below the channels gets the keep-alive of the settings', async (t) => {

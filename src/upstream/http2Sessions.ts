@@ -64,6 +64,14 @@ export class Http2Sessions {
     return shared;
   }
 
+  /** Opens a connection for one request, which ends with that request. */
+  takeAlone(): SharedSession {
+    const shared = this.connect();
+    shared.left = true;
+    shared.streams++;
+    return shared;
+  }
+
   /** The request that took the place has ended, or never began. */
   give(shared: SharedSession): void {
     shared.streams--;
@@ -95,7 +103,10 @@ export class Http2Sessions {
       if (shared.connected) return shared;
       opening ??= shared;
     }
-    return opening ?? this.connect();
+    if (opening !== undefined) return opening;
+    const shared = this.connect();
+    this.open.add(shared);
+    return shared;
   }
 
   /** Closes what has carried nothing for so long. */
@@ -172,7 +183,6 @@ export class Http2Sessions {
     session.on('close', () => failed(new Error('closed')));
     session.on('goaway', () => this.open.delete(shared));
     session.on('close', () => this.open.delete(shared));
-    this.open.add(shared);
     return shared;
   }
 

@@ -25,8 +25,8 @@ type UpstreamSocket = Socket | Http2Channel;
 
 /** An address that requests go to, and its connections. */
 export class Endpoint extends ConnectionPool<UpstreamConnection> {
-  protected override open(): UpstreamConnection {
-    return new UpstreamConnection(this, this.limits);
+  protected override open(alone: boolean): UpstreamConnection {
+    return new UpstreamConnection(this, this.limits, alone);
   }
 }
 
@@ -62,13 +62,14 @@ export class UpstreamConnection implements ResponseReaderHost {
   private full = false;
   private readonly reads: FairReader;
 
-  constructor(endpoint: Endpoint, limits: HeadLimits) {
+  /** @param alone it shares no connection of HTTP/2 with others */
+  constructor(endpoint: Endpoint, limits: HeadLimits, alone: boolean) {
     const { settings } = endpoint;
     this.endpoint = endpoint;
     this.idleLimitMs = settings.poolIdleTimeoutMs;
     this.answer = new ResponseReader(this, this.buffers, endpoint.heads, limits);
     this.generation = endpoint.tls?.generation ?? 0;
-    this.socket = this.open();
+    this.socket = this.open(alone);
     this.reads = new FairReader(this.socket);
     this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
     this.socket.on('connect', () => this.onReached());
@@ -85,11 +86,11 @@ export class UpstreamConnection implements ResponseReaderHost {
     this.socket.on('close', () => this.end('closed'));
   }
 
-  private open(): UpstreamSocket {
+  private open(alone: boolean): UpstreamSocket {
     const { endpoint } = this;
     const { http2 } = endpoint;
     if (http2 !== undefined) {
-      const channel = new Http2Channel(http2);
+      const channel = new Http2Channel(http2, alone);
       channel.on('data', (bytes: Buffer) => this.onData(bytes, bytes.length));
       if (endpoint.tls !== undefined) channel.on('secureConnect', () => this.onConnected());
       return channel;
