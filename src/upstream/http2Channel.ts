@@ -25,6 +25,9 @@ const noLimits = {
   maxHeaderNameBytes: 4_194_304,
 };
 
+/** The time without a byte after which a request that is given up makes its connection suspect. */
+const SILENCE_MS = 250;
+
 const EMPTY = Buffer.alloc(0);
 
 /** A failure that the catalogue has an entry for. */
@@ -48,6 +51,9 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   private readonly head = new Head(2_048);
   private body = new Body();
   private stream: ClientHttp2Stream | undefined;
+  /** The time of the request, by `Date.now()`, and the bytes that had come on the connection by then. */
+  private sentAt = 0;
+  private readBefore = 0;
   private pending: Buffer = EMPTY;
   private chunked = false;
   private trailers: [name: string, value: string][] = [];
@@ -105,9 +111,15 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.stream?.close(constants.NGHTTP2_CANCEL);
+    const { stream, shared } = this;
+    stream?.close(constants.NGHTTP2_CANCEL);
+    if (stream !== undefined && shared !== undefined && this.isSilent(shared)) this.sessions.suspect(shared);
     this.release();
     done(error);
+  }
+
+  private isSilent({ socket }: SharedSession): boolean {
+    return socket.bytesRead === this.readBefore && Date.now() - this.sentAt >= SILENCE_MS;
   }
 
   /** False where the next request would have to wait for a connection: it belongs to a channel that is not open yet. */
@@ -203,6 +215,8 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       waitForTrailers: head.chunked,
     });
     this.stream = stream;
+    this.sentAt = Date.now();
+    this.readBefore = shared.socket.bytesRead;
     this.chunked = false;
     this.trailers = [];
     const headRequest = head.method === 'HEAD';

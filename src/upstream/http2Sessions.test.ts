@@ -15,7 +15,15 @@ import { certificate } from '../proxy/certificates.testing.ts';
 import { startRaw } from '../proxy/rawServer.testing.ts';
 import { get } from '../proxy/wire.testing.ts';
 import { until } from '../until.testing.ts';
-import { Asker, ask, closedPort, endpointAt, send, type EndpointInShort } from './endpoint.testing.ts';
+import {
+  Asker,
+  ask,
+  closedPort,
+  endpointAt,
+  send,
+  type EndpointInShort,
+  type Outcome,
+} from './endpoint.testing.ts';
 import { Http2Sessions, type SharedSession } from './http2Sessions.ts';
 import { TlsMaterial } from './tls.ts';
 import type { UpstreamConnection } from './upstreamConnection.ts';
@@ -42,9 +50,15 @@ async function start(
     there.add(session);
     session.on('close', () => there.delete(session));
   });
-  server.on('stream', (stream: ServerHttp2Stream) => {
-    stream.respond(length ? { 'content-length': '5' } : {});
-    stream.end('hello');
+  const held: (() => void)[] = [];
+  server.on('stream', (stream: ServerHttp2Stream, headers) => {
+    const answer = (): void => {
+      stream.respond(length ? { 'content-length': '5' } : {});
+      stream.end('hello');
+    };
+    stream.on('error', () => undefined);
+    if (headers[':path'] === '/held') held.push(answer);
+    else answer();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -54,13 +68,16 @@ async function start(
     sessions.destroy();
     server.close();
   });
-  return { sessions, server, there, port, opened: () => opened };
+  return { sessions, server, there, port, held, opened: () => opened };
 }
 
 /** A server of HTTP/2 whose answers tell their length, and an endpoint there. */
 async function startEndpoint(t: TestContext, short: EndpointInShort = {}) {
-  const { server, there, opened, port } = await start(t, { length: true });
-  return { server, there, opened, endpoint: endpointAt(t, port, { http2: true, ...short }) };
+  const { server, there, opened, held, port } = await start(t, {
+    length: true,
+    secure: short.tls !== undefined,
+  });
+  return { server, there, opened, held, endpoint: endpointAt(t, port, { http2: true, ...short }) };
 }
 
 /** The result for a waiter: `ready`, or the error. */
@@ -163,6 +180,37 @@ test('a check has a connection of its own, which ends with the check', async (t)
   assert.equal((await ask(endpoint.take())).status, 200);
   assert.equal(opened(), 3);
 });
+
+for (const secure of [false, true])
+  test(`a request that is given up after a silence leaves its connection, ${secure ? 'under' : 'without'} TLS`, async (t) => {
+    const { endpoint, there, opened, held } = await startEndpoint(t, secure ? { tls: {} } : {});
+    // With its second answer everything has come that comes without a request.
+    for (const path of ['/', '/']) assert.equal((await ask(endpoint.take(), get(path))).status, 200);
+    const hold = async (): Promise<[request: UpstreamConnection, outcome: Promise<Outcome>]> => {
+      const before = held.length;
+      const request = endpoint.take();
+      const { outcome } = send(request, get('/held'));
+      await until('the request is there', () => held.length > before);
+      return [request, outcome];
+    };
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+    const [, other] = await hold();
+    const [silent] = await hold();
+    t.mock.timers.tick(250);
+    silent.abandon();
+    assert.equal((await ask(endpoint.take())).status, 200);
+    assert.equal(opened(), 2, 'the next request has another connection');
+    assert.equal(there.size, 2, 'the other request goes on');
+    held[0]?.();
+    assert.equal((await other).status, 200);
+    await until('the silent connection has ended', () => there.size === 1);
+    const [slow] = await hold();
+    assert.equal((await ask(endpoint.take())).status, 200);
+    t.mock.timers.tick(250);
+    slow.abandon();
+    assert.equal((await ask(endpoint.take())).status, 200);
+    assert.equal(opened(), 2, 'a connection on which bytes come stays in use');
+  });
 
 test('the connection below the channels gets the keep-alive of the settings', async (t) => {
   const set = t.mock.method(Socket.prototype, 'setKeepAlive');

@@ -23,6 +23,8 @@ export interface SharedSession {
   /** No further request takes it: it ends with its last one. */
   left: boolean;
   connected: boolean;
+  /** Nothing came of it while a request waited for its answer: it may be dead. */
+  silent: boolean;
   /** The waiters for its completion. */
   readonly waiting: Set<SessionWaiter>;
   /** Set when the abilities of the backend are known. */
@@ -109,6 +111,16 @@ export class Http2Sessions {
     return shared;
   }
 
+  /**
+   * A request was given up, and nothing has come since it was sent. A connection that was cut says nothing by itself, so
+   * the next request opens another one. The requests under way may still get their answers.
+   */
+  suspect(shared: SharedSession): void {
+    shared.silent = true;
+    shared.left = true;
+    this.open.delete(shared);
+  }
+
   /** Closes what has carried nothing for so long. */
   sweep(now: number, idleMs: number): void {
     for (const shared of this.open)
@@ -156,6 +168,7 @@ export class Http2Sessions {
       streams: 0,
       left: false,
       connected: false,
+      silent: false,
       waiting,
       settled: false,
       settling,
@@ -204,9 +217,11 @@ function takesMore({ session }: SharedSession, streams: number): boolean {
  * Closing sends GOAWAY, before requests that were begun just then: servers refuse those, and a session that is closed
  * takes no request that has its place.
  */
-function closeIfDone({ session, socket, streams, left, connected }: SharedSession): void {
+function closeIfDone({ session, socket, streams, left, connected, silent }: SharedSession): void {
   if (!left || streams > 0) return;
-  if (connected) session.close();
+  // A backend that is gone would never answer the end of the connection.
+  if (silent) session.destroy();
+  else if (connected) session.close();
   // A session waits for its connection before it closes.
   else socket.destroy();
 }
