@@ -159,6 +159,21 @@ for (const [name, code] of Object.entries({
     assert.equal(channel.destroyed, true);
   });
 
+test('a channel holds no head while it waits for its answer', async (t) => {
+  let begun = 0;
+  const open = await streams(t, () => begun++);
+  const ask = async (): Promise<void> => {
+    const { channel } = await open();
+    channel.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  };
+  await ask();
+  const before = process.memoryUsage().arrayBuffers;
+  await Promise.all(Array.from({ length: 40 }, ask));
+  await until('the requests are there', () => begun === 41);
+  const each = (process.memoryUsage().arrayBuffers - before) / 40;
+  assert.ok(each < 20_000, `${each} bytes for each request`);
+});
+
 test('a channel that is given up cancels its stream', async (t) => {
   const codes: number[] = [];
   let begun = false;

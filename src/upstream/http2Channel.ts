@@ -5,8 +5,8 @@ import { errorOf, messageOf } from '../errorText.ts';
 import {
   Body,
   COMPLETE,
-  Head,
   hasNoBody,
+  HeadPool,
   INCOMPLETE,
   lastChunk,
   parseRequest,
@@ -14,6 +14,7 @@ import {
   requestTrailers,
   responseText,
   switchText,
+  type Head,
 } from '../http/index.ts';
 import type { Http2Sessions, SessionWaiter, SharedSession } from './http2Sessions.ts';
 
@@ -24,6 +25,9 @@ const noLimits = {
   maxMethodBytes: 4_194_304,
   maxHeaderNameBytes: 4_194_304,
 };
+
+/** Heads are large, and each is read at once: a channel that waits for its answer needs none. */
+const heads = new HeadPool(2_048);
 
 /** The time without a byte after which a request that is given up makes its connection suspect. */
 const SILENCE_MS = 250;
@@ -48,7 +52,6 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   private readonly sessions: Http2Sessions;
   /** Taken beforehand, so that a request finds a connection that stands. */
   private shared: SharedSession | undefined;
-  private readonly head = new Head(2_048);
   private body = new Body();
   private stream: ClientHttp2Stream | undefined;
   /** The time of the request, by `Date.now()`, and the bytes that had come on the connection by then. */
@@ -148,9 +151,10 @@ export class Http2Channel extends Duplex implements SessionWaiter {
 
   private readHead(given: Buffer, done: (error?: Error | null) => void): void {
     const bytes = this.pending.length === 0 ? given : Buffer.concat([this.pending, given]);
-    const { head } = this;
+    const head = heads.take();
     const result = parseRequest(bytes, 0, bytes.length, head, noLimits);
     if (result === INCOMPLETE) {
+      heads.give(head);
       this.pending = bytes;
       done();
       return;
@@ -161,12 +165,12 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     const shared = this.claim();
     const protocol = head.upgrade ? head.get('upgrade')?.split(',')[0]?.trim() : undefined;
     if (protocol !== undefined) {
-      this.whenSettled(shared, () => this.ask(shared, protocol));
+      this.whenSettled(shared, () => this.ask(shared, head, protocol));
       done();
       return;
     }
-    this.begin(shared);
     const rest = bytes.subarray(head.length);
+    this.begin(shared, head);
     if (rest.length === 0) done();
     else this.writeBody(rest, done);
   }
@@ -191,20 +195,22 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   }
 
   /** An upgrade: a stream that becomes a tunnel, where the backend takes such (RFC 8441). */
-  private ask(shared: SharedSession, protocol: string): void {
+  private ask(shared: SharedSession, head: Head, protocol: string): void {
     const offered = shared.session.remoteSettings.enableConnectProtocol === true;
-    if (offered) this.begin(shared, protocol.toLowerCase());
+    if (offered) this.begin(shared, head, protocol.toLowerCase());
     // A client that asks for another protocol gets along without it (RFC 9110 §7.8).
-    else if (protocol.toLowerCase() !== 'websocket') this.begin(shared);
+    else if (protocol.toLowerCase() !== 'websocket') this.begin(shared, head);
     else
       this.destroy(
         new ChannelError('upstream_no_upgrade', 'the backend does not offer extended CONNECT (RFC 8441)'),
       );
   }
 
-  /** @param protocol of the tunnel that is asked for */
-  private begin(shared: SharedSession, protocol?: string): void {
-    const { head } = this;
+  /**
+   * @param head goes back to its pool
+   * @param protocol of the tunnel that is asked for
+   */
+  private begin(shared: SharedSession, head: Head, protocol?: string): void {
     this.body = new Body();
     if (head.chunked) {
       this.body.startChunked();
@@ -222,6 +228,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     const headRequest = head.method === 'HEAD';
     const { body } = this;
     const key = protocol === 'websocket' ? head.get('sec-websocket-key') : undefined;
+    heads.give(head);
     stream.on('headers', (_headers, _flags, raw) => this.push(responseText(raw ?? [], 'none'), 'latin1'));
     stream.on('response', (_headers, flags, raw) => {
       const fields = raw ?? [];
