@@ -86,6 +86,8 @@ export class Body {
   private trailerName = '';
   /** Lines of the trailer section, where somebody wants them. */
   trailers: string | undefined;
+  /** Tells the names that must not come as trailers in this message, in lower case. */
+  refusesTrailer: ((lowerName: string) => boolean) | undefined;
   /**
    * Bytes of chunk extensions that the last `take` cut out. The bytes in front of the cut moved together in place, so
    * the framing to pass on ends that many bytes before the returned offset.
@@ -229,8 +231,7 @@ export class Body {
           if (lower !== 0) {
             if (this.trailerName.length > 256) return -1;
             this.trailerName += String.fromCharCode(lower);
-          } else if (code !== COLON || this.trailerName === '' || refusedTrailers.has(this.trailerName))
-            return -1;
+          } else if (code !== COLON || this.trailerName === '' || this.refuses(this.trailerName)) return -1;
           else this.state = TRAILER_VALUE;
           if (++this.spare > MAX_EXTENSION_BYTES) return -1;
           if (this.trailers !== undefined) this.trailers += String.fromCharCode(code);
@@ -259,6 +260,10 @@ export class Body {
     }
     this.finish(bytes, this.inExtension ? to : clean, p, kept, sink);
     return p;
+  }
+
+  private refuses(lowerName: string): boolean {
+    return refusedTrailers.has(lowerName) || this.refusesTrailer?.(lowerName) === true;
   }
 
   private get inExtension(): boolean {

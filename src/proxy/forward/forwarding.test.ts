@@ -116,6 +116,34 @@ test('chunked bodies cross in both directions with their trailers', async () => 
   assert.equal(field(reply, 'trailer'), 'x-end');
 });
 
+test('a trailer does not cross under a name that a policy sets or removes', async (t) => {
+  const requestHeaderModifier = {
+    set: { 'x-user': 'policy' },
+    remove: ['x-role'],
+    add: { 'x-tag': 'policy' },
+  };
+  const buffer = { request: { maxBytes: 1_000, failOpen: false } };
+  const edited = await TestPlane.start({
+    routes: [
+      { to: backend.port, prefix: '/stream', policies: { requestHeaderModifier } },
+      { to: backend.port, prefix: '/held', policies: { requestHeaderModifier, buffer } },
+    ],
+  });
+  t.after(() => edited.close());
+  script = undefined;
+  for (const path of ['/stream', '/held']) {
+    const send = (trailer: string) =>
+      edited.ask(
+        `POST ${path} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n${trailer}: client\r\n\r\n`,
+      );
+    const before = backend.requests.length;
+    for (const name of ['X-User', 'x-role']) assert.equal(status(await send(name)), 400, `${path} ${name}`);
+    assert.equal(backend.requests.length, before);
+    assert.equal(status(await send('x-tag')), 200);
+    assert.equal(backend.requests.at(-1)?.trailers, 'x-tag: client');
+  }
+});
+
 test('chunk extensions stop at the gateway in both directions, the rest of the framing crosses as it came', async () => {
   // The reader of this test takes no extension for one: it would keep what stands behind the size.
   const raw: string[] = [];

@@ -28,8 +28,11 @@ export function openExchange(side: ClientSide, head: Head): LiveExchange | Refus
     authority: authority?.authority ?? '',
   };
   const exchange = new ServedExchange(side, head, side.port.enter(), place);
-  if (head.chunked) exchange.body.startChunked();
-  else exchange.body.startLength(Math.max(0, head.contentLength));
+  if (head.chunked) {
+    exchange.body.startChunked();
+    // A backend that merges trailers with the header would get the client's text for a field that a policy decides.
+    exchange.body.refusesTrailer = (name) => exchange.pendingRequestEdits?.dropsName(name) === true;
+  } else exchange.body.startLength(Math.max(0, head.contentLength));
   return exchange;
 }
 
