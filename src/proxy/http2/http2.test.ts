@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import { test, type TestContext } from 'node:test';
 import { authority, listenerTls } from '../certificates.testing.ts';
-import { TestPlane, type ModelInShort } from '../dataPlane.testing.ts';
+import { TestPlane, type ModelInShort, type RouteInShort } from '../dataPlane.testing.ts';
 import { until } from '../../until.testing.ts';
 import { field, fields, get, ok, RawBackend, status, type BackendScript } from '../wire.testing.ts';
 
@@ -25,9 +25,10 @@ async function start(
   t: TestContext,
   script: BackendScript,
   model: Omit<ModelInShort, 'routes'> = {},
+  policies: RouteInShort['policies'] = {},
 ): Promise<Stage> {
   const backend = await RawBackend.start(script);
-  const plane = await TestPlane.start({ ...model, routes: [{ to: backend.port }] });
+  const plane = await TestPlane.start({ ...model, routes: [{ to: backend.port, policies }] });
   const session = connect(`http://127.0.0.1:${plane.port}`);
   session.on('error', () => undefined);
   t.after(async () => {
@@ -413,4 +414,26 @@ test('a request of no length whose stream goes on waits for its end, and is refu
     backend.requests.map(({ start: line }) => line),
     ['POST /whole HTTP/1.1', 'GET /after HTTP/1.1'],
   );
+});
+
+test('an answer that cannot be written ends its stream, also where a timer writes it', async (t) => {
+  const names = Array.from({ length: 2_100 }, (_, index) => [`x-${index}`, 'a']);
+  const { session } = await start(
+    t,
+    { onRequest: ({ start: line }, backend) => void (line.includes('/slow') || backend.send(ok('x'))) },
+    {},
+    {
+      timeout: { requestTimeout: 20 },
+      responseHeaderModifier: {
+        set: {},
+        remove: [],
+        add: Object.fromEntries(names) as Record<string, string>,
+      },
+    },
+  );
+  for (const path of ['/slow', '/', '/slow']) {
+    const stream = session.request({ ':path': path });
+    await assert.rejects(once(stream, 'close'), /NGHTTP2_INTERNAL_ERROR/, path);
+  }
+  assert.equal(session.closed, false);
 });

@@ -104,7 +104,11 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
 
   write(data: string | Buffer): boolean {
     const { answer } = this;
-    return this.taken(typeof data === 'string' ? answer.writeText(data) : answer.write(data, data.length));
+    try {
+      return this.taken(typeof data === 'string' ? answer.writeText(data) : answer.write(data, data.length));
+    } catch (error) {
+      return this.unwritable(error);
+    }
   }
 
   writeText(text: string): boolean {
@@ -112,7 +116,17 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
   }
 
   writeLent(bytes: Buffer, release: () => void): boolean {
-    return this.taken(this.answer.write(bytes, bytes.length, release));
+    try {
+      return this.taken(this.answer.write(bytes, bytes.length, release));
+    } catch (error) {
+      return this.unwritable(error);
+    }
+  }
+
+  /** Timers and other sockets write answers, too: an error that is thrown there would end the process. */
+  private unwritable(error: unknown): true {
+    this.broken(error);
+    return true;
   }
 
   private taken(more: boolean): boolean {
@@ -181,8 +195,12 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
 
   /** Runs at every tick of the coarse clock. */
   look(now: number): void {
-    if (now >= this.deadline) this.expire();
-    else if (this.reading && !this.call) this.checkRate(now);
+    try {
+      if (now >= this.deadline) this.expire();
+      else if (this.reading && !this.call) this.checkRate(now);
+    } catch (error) {
+      this.broken(error);
+    }
   }
 
   /** As for connections of HTTP/1.1: a body may come slowly, but not a byte at a time for hours. */
