@@ -162,6 +162,26 @@ test('an answer that the gateway cannot handle fails its own request and says no
   assert.equal(endpoint.connections, 0);
 });
 
+for (const event of ['onConnected', 'onWritable'] as const)
+  test(`an error in ${event} fails its own request and says nothing against the backend`, async (t) => {
+    const backend = await startBackend(t, { onRequest: () => undefined });
+    const endpoint = endpointAt(t, backend.port, { eviction: evictAtOnce });
+    const asker = new Asker();
+    asker[event] = () => {
+      throw new Error('a defect');
+    };
+    const connection = endpoint.take();
+    connection.begin(asker, false, false);
+    connection.write(
+      `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 30000000\r\n\r\n${'x'.repeat(30_000_000)}`,
+    );
+    const { failure, detail } = await asker.outcome;
+    assert.equal(failure, 'internal_error');
+    assert.match(detail ?? '', /a defect/);
+    assert.equal(endpoint.health.isEjected(Date.now()), false);
+    assert.equal(endpoint.connections, 0);
+  });
+
 test('an answer that does not begin in time fails its request, and a patient user waits on', async (t) => {
   const held: BackendConnection[] = [];
   const backend = await startBackend(t, { onRequest: (_request, one) => void held.push(one) });

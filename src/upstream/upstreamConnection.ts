@@ -76,11 +76,11 @@ export class UpstreamConnection implements ResponseReaderHost {
     this.socket.on('drain', () => {
       if (!this.full) return;
       this.full = false;
-      (this.user ?? this.passenger)?.onWritable();
+      this.guard(() => (this.user ?? this.passenger)?.onWritable());
     });
     this.socket.on('end', () => {
       if (this.passenger === undefined) this.end(this.watch?.inOrder === false ? cutOff : closed);
-      else this.passenger.onEnd();
+      else this.guard(() => this.passenger?.onEnd());
     });
     this.socket.on('error', (error: NodeJS.ErrnoException) => this.onError(error));
     this.socket.on('close', () => this.end('closed'));
@@ -135,7 +135,16 @@ export class UpstreamConnection implements ResponseReaderHost {
     this.connected = true;
     clearTimeout(this.connectTimer);
     this.endpoint.health.connected();
-    this.user?.onConnected?.();
+    this.guard(() => this.user?.onConnected?.());
+  }
+
+  /** An error that is thrown in an event of the socket ends this exchange, not the process. */
+  private guard(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      this.fail('internal_error', stackOf(error));
+    }
   }
 
   /** It will tell whether TLS was ended in order. */
