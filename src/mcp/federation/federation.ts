@@ -11,6 +11,7 @@ import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { toolNamesOf } from '../targets/facts.ts';
 import { serverOf } from '../targets/sameServer.ts';
 import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
+import { callerKey } from '../session/callerKey.ts';
 import type { SessionFederation } from '../session/sessionFederation.ts';
 import { has, serverFacts } from './capabilities.ts';
 import type { Circuits } from './circuits.ts';
@@ -61,6 +62,13 @@ const initializedText = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 const isOwnName = (view: Naming['view'], kind: ItemKind, target: string, name: string): boolean =>
   view === undefined || (!view.hides(kind, target, name) && view.newName(kind, target, name) === undefined);
 
+const waysOf = ({ reach, reachesAlike, credentialsDigest, environment }: Caller): CallerWays => ({
+  reach,
+  reachesAlike,
+  credentialsDigest,
+  environment,
+});
+
 /** A request that went to all targets, and can be taken back. */
 export interface BroadRequest {
   readonly id: RpcId;
@@ -77,10 +85,11 @@ export class Federation implements SessionFederation {
   /** Pages of merged lists, for as long as nothing changes. */
   readonly pages: KeptPages;
   private readonly start: FederationStart;
-  private knownScope: string | undefined;
   /** The functions of the newest caller alone: the caller would keep its whole request alive. */
-  private reach: Caller['reach'];
-  private environment: Caller['environment'];
+  private ways: CallerWays;
+  /** Names the newest caller; undefined until it is asked for. */
+  private knownCaller: string | undefined;
+  private knownScope: string | undefined;
   /** In configured order, by name. */
   private members = new Map<string, Member>();
   /** Members that start with the next caller: the configuration has just named their targets. */
@@ -93,19 +102,22 @@ export class Federation implements SessionFederation {
   private begun = false;
   private readonly broad = new Set<BroadRequest>();
 
-  constructor(start: FederationStart, { reach, environment }: Caller) {
+  constructor(start: FederationStart, caller: Caller) {
     this.start = start;
     this.pages = new KeptPages(start.session.keep);
     this.settings = start.settings;
     this.naming = namingOf(start.settings);
-    this.reach = reach;
-    this.environment = environment;
+    this.ways = waysOf(caller);
   }
 
-  /** Backend and caller: lists may differ from caller to caller. */
+  /** Backend and newest caller: lists may differ from caller to caller. */
   get scope(): string {
-    const { backendKey, principal } = this.start.session;
-    return (this.knownScope ??= JSON.stringify([backendKey, principal]));
+    return (this.knownScope ??= JSON.stringify([this.start.session.backendKey, this.caller]));
+  }
+
+  private get caller(): string {
+    const { session } = this.start;
+    return (this.knownCaller ??= callerKey(session.principal, this.settings.targets, this.ways));
   }
 
   get owners(): NameOwners {
@@ -254,17 +266,16 @@ export class Federation implements SessionFederation {
 
   private memberOf(target: McpTarget, adopted?: Adopted): Member {
     const { session, circuits, connect, onStart } = this.start;
-    const { log, keep, backendKey, principal } = session;
+    const { log, keep, backendKey } = session;
     return new Member(
       {
         target,
         log,
         keep,
         circuits,
-        circuit: () => JSON.stringify([backendKey, serverOf(target), principal]),
+        circuit: () => JSON.stringify([backendKey, serverOf(target), this.caller]),
         connect: (to) => {
-          const { reach, environment } = this;
-          const connection = connect(to, { reach, environment });
+          const connection = connect(to, this.ways);
           session.targets.add(to, connection);
           return connection;
         },
@@ -326,9 +337,10 @@ export class Federation implements SessionFederation {
     for (const { ready } of this.members.values()) if (ready !== undefined) this.confirm(ready);
   }
 
-  attachCaller({ reach, environment }: Caller): void {
-    this.reach = reach;
-    this.environment = environment;
+  attachCaller(caller: Caller): void {
+    this.ways = waysOf(caller);
+    this.knownCaller = undefined;
+    this.knownScope = undefined;
     if (this.added.length > 0) this.startAdded();
   }
 

@@ -23,7 +23,7 @@ export interface MemberStart {
   readonly log: Logger;
   readonly keep: RetainedMemory;
   readonly circuits: Circuits;
-  /** Tells the target of this caller from others, for `circuits`. */
+  /** Tells the target of the newest caller from others, for `circuits`. */
   readonly circuit: () => string;
   /** Opens a connection, which belongs to the session from then on. @throws GatewayError */
   readonly connect: (target: McpTarget) => TargetConnection;
@@ -143,7 +143,9 @@ export class Member {
   }
 
   private async begin(): Promise<TargetConnection> {
-    const { circuits, circuit, log, connect, initialize, onReady, onStart, backend } = this.start;
+    const { circuits, log, connect, initialize, onReady, onStart, backend } = this.start;
+    // The newest caller may be another one when the server answers.
+    const circuit = this.start.circuit();
     try {
       const connection = connect(this.target);
       this.connection = connection;
@@ -151,7 +153,7 @@ export class Member {
       this.checkVersion(response);
       this.answer = await this.shownFacts(serverFacts(response));
       this.lastError = undefined;
-      circuits.worked(circuit);
+      circuits.worked(() => circuit);
       onStart(this.name);
       onReady(this, connection);
       return connection;
@@ -160,7 +162,7 @@ export class Member {
       this.lastError = failure.message;
       // A full budget and a session that ends say nothing of the server.
       if (!this.closed && (failure.code === 'mcp_target_failed' || failure.code === 'mcp_target_timeout'))
-        circuits.failed(circuit(), failure.message, { backend, target: this.name });
+        circuits.failed(circuit, failure.message, { backend, target: this.name });
       if (this.closed) throw failure;
       const { stderr = [] } = this.connection?.view() ?? {};
       onStart(this.name, { reason: failure.message, stderr });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { GatewayError } from '../../errors.ts';
 import type { McpBackend } from '../../model/index.ts';
 import type { Caller } from '../contract.ts';
 import { namingOf } from '../items/naming.ts';
+import { callerKey, valuesDigest, whereGiven } from '../session/callerKey.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { TargetStarts } from '../session/targetStarts.ts';
 import type { SessionSeal } from '../session/sessionId.ts';
@@ -90,7 +90,7 @@ export class HeldSessions {
     const { principal } = caller;
     return principal === undefined
       ? { kept: this.ofAnonymous, caller: credentialsDigest(settings, caller) }
-      : { kept: this.ofPrincipals, caller: holderWith(principal, settings, caller) };
+      : { kept: this.ofPrincipals, caller: callerKey(principal, settings.targets, caller) };
   }
 
   /** The request is over that the session was opened for: others use it, if nothing of the request can be left in it. */
@@ -123,37 +123,10 @@ export class HeldSessions {
 export function keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): string {
   const { principal } = caller;
   const who =
-    principal === undefined ? ['anonymous', credentialsDigest(settings, caller)] : ['user', principal];
+    principal === undefined
+      ? ['anonymous', credentialsDigest(settings, caller)]
+      : ['user', callerKey(principal, settings.targets, caller)];
   return JSON.stringify([settings.key, who, meta.capabilities]);
-}
-
-/**
- * Names a principal with its credentials for the targets. A target sees another caller in another credential, so the lists
- * and the child of one must not serve the other. Credentials that the gateway renews by itself change nothing here.
- */
-function holderWith(
-  principal: string,
-  { targets }: McpBackend,
-  { credentialsDigest: digestFor, environment }: Caller,
-): string {
-  const digest = digestFor?.();
-  if (digest === undefined && environment === undefined) return principal;
-  const values = environment && targets.map(({ name }) => valuesDigest(environment, name));
-  const parts = [principal, digest, values];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
-}
-
-const valuesDigest = (environment: NonNullable<Caller['environment']>, target: string): string | undefined =>
-  whereGiven(() => environment(target)?.digest);
-
-/** A target without the credential or the values of the caller fails its own calls only. */
-function whereGiven<Found>(find: () => Found): Found | undefined {
-  try {
-    return find();
-  } catch (error) {
-    if (error instanceof GatewayError) return undefined;
-    throw error;
-  }
 }
 
 /** Callers with equal credentials for the targets are equal to them. */
