@@ -40,11 +40,12 @@ const longestProbeMs = 15_000;
 export class Targets {
   private readonly runtimes: Runtimes;
   private readonly services: TargetServices;
-  private readonly verdicts = new EraVerdicts();
+  private readonly verdicts: EraVerdicts;
 
   constructor(services: TargetServices) {
     this.services = services;
     this.runtimes = runtimesOf(services);
+    this.verdicts = new EraVerdicts(services.now);
   }
 
   /** @throws GatewayError policy_failed */

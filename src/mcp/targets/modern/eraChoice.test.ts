@@ -10,6 +10,7 @@ import { mcpBackend, remoteTarget, startHarness, stdioTarget, type Harness } fro
 import { modernTarget, startModern } from '../../modernServer.testing.ts';
 import { RawClient } from '../../rawClient.testing.ts';
 import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
+import { EraVerdicts } from './eraVerdicts.ts';
 
 async function gateway(t: TestContext, target: McpTarget): Promise<Harness> {
   const harness = await startHarness({
@@ -131,6 +132,62 @@ for (const [what, refuse] of [
     server.methods['server/discover'] = discovery;
     assert.equal(await serverEra.legacy(await gateway(t, remoteTarget(server.url))), 'modern');
   });
+
+test('a malformed initialize of one client leaves the other clients in their era', async (t) => {
+  const server = await remote(t);
+  server.stateful = false;
+  server.methods['initialize'] = (x) => {
+    const { protocolVersion, clientInfo } = x.seen.message.params ?? {};
+    if (clientInfo === undefined) refusal(200, { code: -32602, message: 'Invalid params' })(x);
+    else {
+      const result = { protocolVersion, capabilities: {}, serverInfo: { name: 'both', version: '1' } };
+      x.json({ jsonrpc: '2.0', id: x.id, result });
+    }
+  };
+  server.methods['server/discover'] = discovery;
+  const harness = await gateway(t, remoteTarget(server.url));
+  const client = new RawClient(harness.url);
+  const params = { protocolVersion: '2025-11-25', capabilities: {} };
+  await client.post(client.request('initialize', params));
+  assert.equal(server.of('server/discover').length, 1);
+  assert.equal(await serverEra.legacy(harness), 'legacy');
+});
+
+for (const [code, hasSpoken] of [
+  [-32603, false],
+  [-32602, true],
+] as const)
+  test(`a server that answers server/discover with ${code} once is asked in the modern era again`, async (t) => {
+    const server = await remote(t);
+    server.stateful = false;
+    server.methods['tools/list'] = (x) =>
+      x.json({ jsonrpc: '2.0', id: x.id, result: { resultType: 'complete', tools: [] } });
+    const harness = await gateway(t, remoteTarget(server.url));
+    let backends = 0;
+    const next = (answer: (x: Incoming) => void): Promise<string> => {
+      server.methods['server/discover'] = answer;
+      // The next client of the same caller would get the same session.
+      harness.use(mcpBackend({ key: `backend-${++backends}`, targets: [remoteTarget(server.url)] }));
+      return serverEra.modern(harness);
+    };
+    if (hasSpoken) assert.equal(await next(discovery), 'modern');
+    assert.equal(await next(refusal(200, { code, message: 'not now' })), 'legacy');
+    assert.equal(await next(discovery), 'modern');
+  });
+
+test('the gateway asks a server again in the era that it refused half an hour ago', () => {
+  let now = 0;
+  const verdicts = new EraVerdicts(() => now);
+  assert.equal(verdicts.record('server', 'legacy', true), true);
+  assert.equal(verdicts.record('server', 'modern', false), true);
+  now += 30 * 60_000 - 1;
+  assert.equal(verdicts.first('server', 'modern'), 'legacy');
+  now++;
+  assert.equal(verdicts.first('server', 'modern'), 'modern');
+  assert.equal(verdicts.speaks('server', 'legacy'), true);
+  assert.equal(verdicts.record('server', 'modern', false), true);
+  assert.equal(verdicts.first('server', 'modern'), 'legacy');
+});
 
 test('a server that refuses both first requests is quoted with its answer to the client’s own', async (t) => {
   const server = await remote(t);

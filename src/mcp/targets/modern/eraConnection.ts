@@ -8,7 +8,7 @@ import { StandIn } from '../kind/standIn.ts';
 import type { TargetConnection, TargetListener, TargetPlace, Waiter } from '../kind/target.ts';
 import type { TakenUp, TargetSession, TargetUse } from '../kind/targetRuntime.ts';
 import { isCarried } from './clientFacts.ts';
-import { signOf, type Opening } from './eraSigns.ts';
+import { signOf, type EraSign, type Opening } from './eraSigns.ts';
 import { otherEra, type EraVerdicts } from './eraVerdicts.ts';
 import { InnerSession } from './innerSession.ts';
 import { ModernConnection } from './modernConnection.ts';
@@ -29,6 +29,12 @@ export interface EraStart {
   readonly connect: (use: TargetUse) => TargetConnection;
   readonly limits: () => Limits;
   readonly now: () => number;
+}
+
+/** The answer of a server that does not speak an era, or may not speak it. */
+interface Refusal {
+  readonly opening: Opening;
+  readonly sign: EraSign;
 }
 
 /** The time for a child to leave that speaks the other era, in milliseconds. */
@@ -171,7 +177,7 @@ export class EraConnection extends OuterConnection {
   }
 
   /** @param before the answer of the server in the other era */
-  private ask(initialize: Outgoing, waiter: Waiter, era: Era, before?: Opening): void {
+  private ask(initialize: Outgoing, waiter: Waiter, era: Era, before?: Refusal): void {
     const { start, current } = this;
     let isOver = false;
     const settled = (opening: Opening): void => {
@@ -179,13 +185,14 @@ export class EraConnection extends OuterConnection {
       isOver = true;
       clearTimeout(this.timer);
       const sign = signOf(opening, era, !this.overHttp);
-      if (sign === 'refused' && before === undefined && !this.closed) {
-        this.fallBack(initialize, waiter, era, opening);
+      const isRefused = sign !== 'spoken' && sign !== 'none';
+      if (isRefused && before === undefined && !this.closed) {
+        this.fallBack(initialize, waiter, era, { opening, sign });
         return;
       }
-      if (sign === 'spoken') this.found(era, before !== undefined);
+      if (sign === 'spoken') this.found(era, before?.sign);
       // The first answer is the one to what the client has said.
-      tell(waiter, sign === 'refused' && era === 'modern' && before !== undefined ? before : opening);
+      tell(waiter, isRefused && era === 'modern' && before !== undefined ? before.opening : opening);
     };
     const { probeMs } = start;
     const isKnown = start.verdicts.speaks(start.server, era) === true;
@@ -206,12 +213,12 @@ export class EraConnection extends OuterConnection {
     );
   }
 
-  private fallBack(initialize: Outgoing, waiter: Waiter, era: Era, opening: Opening): void {
+  private fallBack(initialize: Outgoing, waiter: Waiter, era: Era, refusal: Refusal): void {
     const other = otherEra[era];
     // The next child starts when nothing of this one is left: they may share files or ports.
     void this.current.close(this.overHttp ? 0 : leaveGraceMs).then(() => {
       if (this.closed) {
-        tell(waiter, opening);
+        tell(waiter, refusal.opening);
         return;
       }
       try {
@@ -222,15 +229,18 @@ export class EraConnection extends OuterConnection {
       }
       if (this.paused) this.current.pause();
       if (this.clientListens) this.current.setClientListening?.(true);
-      this.ask(initialize, waiter, other, opening);
+      this.ask(initialize, waiter, other, refusal);
     });
   }
 
-  private found(era: Era, isFallback: boolean): void {
+  /** @param before the sign of the server in the other era */
+  private found(era: Era, before: EraSign | undefined): void {
     const { verdicts, server, use } = this.start;
     this.opened = true;
+    const hasSpoken = verdicts.speaks(server, otherEra[era]);
     const isNews = verdicts.record(server, era, true);
-    if (isFallback) verdicts.record(server, otherEra[era], false);
+    if (before === 'refused' || (before === 'doubted' && hasSpoken !== true))
+      verdicts.record(server, otherEra[era], false);
     if (isNews) use.log.info('Era of the target found', { era });
   }
 

@@ -11,35 +11,53 @@ import { NotModernError } from './discovery.ts';
 /** The answer to the first request of a session: a response, or a failure. */
 export type Opening = { readonly response: Envelope } | { readonly error: GatewayError };
 
-/** `none`: the answer says nothing about the era. */
-export type EraSign = 'spoken' | 'refused' | 'none';
+/**
+ * `doubted`: the server lacks the era, unless it has spoken the era before. `unclear`: the server may lack the era, or
+ * this request was malformed, or the server had trouble with it. `none`: the answer says nothing about the era.
+ */
+export type EraSign = 'spoken' | 'refused' | 'doubted' | 'unclear' | 'none';
+
+type Signs<Key> = ReadonlyMap<Key, EraSign>;
 
 /** Errors with which servers of the modern era alone refuse `initialize`: the codes are left to them. */
-const refusals: ReadonlySet<number> = new Set([
-  modernErrors.headerMismatch,
-  modernErrors.unsupportedVersion,
-  -32600,
-  -32601,
-  -32602,
+const refusals: Signs<number | undefined> = new Map([
+  [modernErrors.headerMismatch, 'refused'],
+  [modernErrors.unsupportedVersion, 'refused'],
+  [-32601, 'refused'],
+  // Servers of both eras refuse an initialize without a member in the same way.
+  [-32600, 'unclear'],
+  [-32602, 'unclear'],
 ]);
-const refusalStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
+const refusalStatuses: Signs<number> = new Map([
+  [400, 'unclear'],
+  [404, 'refused'],
+  [405, 'refused'],
+]);
+
+/** Errors with which servers of the modern era, too, answer `server/discover`. */
+const discoverErrors: Signs<number | undefined> = new Map([
+  // Many servers of the legacy era answer an unknown method with this error.
+  [-32602, 'doubted'],
+  [-32603, 'unclear'],
+]);
 
 /** Statuses of the client's side that concern credentials or load, and no method. */
 const neutralStatuses: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429]);
 
 function signOfInitialize(opening: Opening): EraSign {
   if ('error' in opening)
-    return opening.error instanceof StatusError && refusalStatuses.has(opening.error.status)
-      ? 'refused'
-      : 'none';
+    return (opening.error instanceof StatusError && refusalStatuses.get(opening.error.status)) || 'none';
   if (!opening.response.isError) return 'spoken';
-  return refusals.has(errorCodeOf(opening.response) ?? 0) ? 'refused' : 'none';
+  return refusals.get(errorCodeOf(opening.response)) ?? 'none';
 }
 
 /** @param isChild the server is a child process: one that dies of an unknown request is one of the legacy era */
 function signOfDiscover(opening: Opening, isChild: boolean): EraSign {
   // Servers of the legacy era answer an unknown request with whatever error they like.
-  if ('response' in opening) return opening.response.isError ? 'refused' : 'spoken';
+  if ('response' in opening)
+    return opening.response.isError
+      ? (discoverErrors.get(errorCodeOf(opening.response)) ?? 'refused')
+      : 'spoken';
   const { error } = opening;
   if (error instanceof NotModernError) return 'refused';
   if (error instanceof StatusError) {
