@@ -56,6 +56,8 @@ export interface FederationStart {
 const usualWaitMs = 5_000;
 /** A session is told of its log level, and a target of its subscriptions, within this time. */
 const ownLimit: CallLimit = { ms: 30_000 };
+/** Requests of one session that may wait for targets at the same time. */
+const maxBroad = 1_024;
 const initializedText = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
 /** An item that the view hides, or gives another name, does not have its own one. */
@@ -72,6 +74,8 @@ const waysOf = ({ reach, reachesAlike, credentialsDigest, environment }: Caller)
 /** A request that went to all targets, and can be taken back. */
 export interface BroadRequest {
   readonly id: RpcId;
+  /** Its client has left: it gives its place to other calls. */
+  readonly givesWay: boolean;
   cancel(): void;
 }
 
@@ -420,6 +424,10 @@ export class Federation implements SessionFederation {
     return found !== undefined;
   }
 
+  dropAbandoned(): void {
+    for (const request of [...this.broad]) if (request.givesWay) request.cancel();
+  }
+
   tick(): void {
     if (this.begun && this.start.session.streams.open > 0)
       for (const member of this.members.values()) member.retry();
@@ -431,6 +439,11 @@ export class Federation implements SessionFederation {
 
   close(): void {
     for (const member of this.members.values()) member.stop();
+  }
+
+  /** Too many requests wait for targets, those included that were taken back. */
+  get isFull(): boolean {
+    return this.broad.size >= maxBroad;
   }
 
   /** @returns what takes the request out of the list again */

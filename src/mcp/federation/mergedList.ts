@@ -14,6 +14,7 @@ import type { Federation } from './federation.ts';
 import type { Member } from './member.ts';
 import { readList, type ListedItem } from './targetLists.ts';
 import { fromAll, type Gathered } from './fromAll.ts';
+import type { AskedFor } from './targetAsk.ts';
 import type { PageBasis } from './keptPages.ts';
 
 /** Items and characters of one page. */
@@ -28,6 +29,8 @@ export interface ListTools {
   readonly headers: readonly HeaderLine[];
   /** The way of the caller. @throws GatewayError where the caller has no credential for the target */
   readonly wayTo: (target: TargetConnection) => OwnWay;
+  /** The call that the requests are for. */
+  readonly call?: AskedFor['call'];
 }
 
 /**
@@ -39,7 +42,7 @@ export async function listOf(
   member: Member,
   method: string,
   shape: ListShape,
-  { cell, limit, headers, wayTo }: ListTools,
+  { cell, limit, headers, wayTo, call }: ListTools,
 ): Promise<readonly ListedItem[]> {
   const connection = await member.connected();
   const { facts, name: target } = member;
@@ -53,7 +56,7 @@ export async function listOf(
   const known = isOwn ? undefined : member.lists.known(method);
   if (known !== undefined) return known;
   // A caller without a credential does not join the reading of another caller of the session either.
-  const by = { ...wayTo(connection), headers };
+  const by = { ...wayTo(connection), headers, ...(isOwn && call && { call }) };
   const read = async (): Promise<readonly ListedItem[]> => {
     const since = performance.now();
     const stats = cell(target, method);

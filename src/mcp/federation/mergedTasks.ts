@@ -38,7 +38,7 @@ async function tasksOf(
   member: Member,
   session: Session,
   itemRules: ItemRules | undefined,
-  { cell, limit, headers, wayTo }: ListTools,
+  { cell, limit, headers, wayTo, call }: ListTools,
 ): Promise<readonly string[]> {
   const connection = await member.connected();
   const tasks = member.facts?.capabilities['tasks'];
@@ -46,7 +46,7 @@ async function tasksOf(
   const view = session.targets
     .tasksOf(connection)
     .view(ownMessage(method), session.targets.readerOf(connection), undefined, itemRules);
-  const by = { ...wayTo(connection), headers };
+  const by = { ...wayTo(connection), headers, ...(call && { call }) };
   const found: string[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < maxPages; page++) {

@@ -5,10 +5,13 @@ import type { Envelope } from '../json/envelope.ts';
 import { ownMessage } from '../json/ownMessage.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
-import type { TargetConnection } from '../targets/kind/target.ts';
+import type { TargetConnection, Waiter } from '../targets/kind/target.ts';
 
 /** The way of the caller that a request is for, and lines for a server over HTTP; empty: the way of the newest caller. */
-export type AskedFor = Pick<Outgoing, 'reach' | 'environment' | 'headers'>;
+export interface AskedFor extends Pick<Outgoing, 'reach' | 'environment' | 'headers'> {
+  /** The call of a client that alone needs the answer. */
+  readonly call?: Pick<Waiter, 'abandoned'>;
+}
 
 /**
  * Sends a request to a target.
@@ -20,12 +23,18 @@ export async function ask(
   method: string,
   params: string | undefined,
   limit: CallLimit,
-  by: AskedFor = {},
+  { call, ...way }: AskedFor = {},
 ): Promise<Envelope> {
   const { promise, resolve, reject } = Promise.withResolvers<Envelope>();
   target.call(
-    { envelope: ownMessage(method, params), token: undefined, edits: [], limit, ...by },
-    { answered: resolve, failed: (error: GatewayError) => reject(error) },
+    { envelope: ownMessage(method, params), token: undefined, edits: [], limit, ...way },
+    {
+      answered: resolve,
+      failed: (error: GatewayError) => reject(error),
+      get abandoned() {
+        return call?.abandoned === true;
+      },
+    },
   );
   return await promise;
 }

@@ -4,7 +4,6 @@
  */
 
 import { asGatewayError, GatewayError } from '../../errors.ts';
-import type { HeaderLine } from '../../http/index.ts';
 import type { ItemRefusal } from '../contract.ts';
 import { has } from '../federation/capabilities.ts';
 import { fromAll } from '../federation/fromAll.ts';
@@ -28,6 +27,8 @@ import { callLimit, noteItem, prepareForTarget, taskAsker, type TargetRequest } 
 type Item = NamedItem | UnclearItem | undefined;
 type Token = Span | undefined;
 
+const tooMany = 'too many requests of the session wait for its targets';
+
 /** Judges a request. @returns what carries out the verdict */
 export function prepareFederated(x: Dispatch, request: Envelope, item: Item, token: Token): () => void {
   const { federation } = x.session;
@@ -35,6 +36,8 @@ export function prepareFederated(x: Dispatch, request: Envelope, item: Item, tok
   const { method } = request;
   // A ping asks whether the other side of the connection is there, which is the gateway.
   if (method === 'ping') return () => x.answer.respond(resultText(request, '{}'));
+  if (federation.isFull)
+    return refusal(x, request, new GatewayError('mcp_target_failed', { message: tooMany }));
   if (listShape(method) !== undefined || method === 'tasks/list')
     return () => answerBroadly(x, federation, request, (asked, tools) => list(x, federation, asked, tools));
   if (method === 'logging/setLevel')
@@ -149,8 +152,9 @@ function later<Found>(
 ): () => void {
   // A verdict is not carried out where another message of its batch is refused: then nobody waits.
   awaited.catch(() => undefined);
-  return () =>
-    waitFor(x, federation, request, awaited, (call, found) => {
+  return () => {
+    const call = new BroadCall(x, request, x.enter());
+    waitFor(x, federation, call, awaited, (found) => {
       if (!call.leave()) return;
       try {
         prepare(found)();
@@ -159,6 +163,7 @@ function later<Found>(
         respondError(x.answer, asGatewayError(error), call.idText);
       }
     });
+  };
 }
 
 /** A request that the gateway answers with what all targets say. */
@@ -169,46 +174,46 @@ const answerBroadly = (
   resultOf: (request: Envelope, tools: ListTools) => Promise<string>,
 ): void => {
   const { checks } = x;
+  const call = new BroadCall(x, request, x.enter());
+  const tools = { ...toolsOf(x), call };
   const answer = async (): Promise<string> => {
-    if (checks === undefined) return resultText(request, await resultOf(request, toolsOf(x)));
+    if (checks === undefined) return resultText(request, await resultOf(request, tools));
     const targets = federation.all.map(({ name }) => name);
     const checked = await checks.request(request, targets);
     if ('error' in checked) return checkRefusal(x, request, checked);
-    const result = resultText(request, await resultOf(checked.request, toolsOf(x, checked.headers)));
+    const result = resultText(
+      request,
+      await resultOf(checked.request, { ...tools, headers: checked.headers }),
+    );
     return await checks.response(result, request.method, targets);
   };
-  waitFor(x, federation, request, answer(), (call, response) => call.respond(response));
+  waitFor(x, federation, call, answer(), (response) => call.respond(response));
 };
 
-/** Waits for targets in the name of a request, which counts as a call meanwhile and can be taken back. */
+/** Waits for targets in the name of a request, which can be taken back meanwhile. */
 function waitFor<Found>(
   x: Dispatch,
   federation: Federation,
-  request: Envelope,
+  call: BroadCall,
   awaited: Promise<Found>,
-  then: (call: BroadCall, found: Found) => void,
+  then: (found: Found) => void,
 ): void {
-  const call = new BroadCall(x, request);
-  const tally = x.enter();
   const leave = federation.enter(call);
   x.session.streams.expect(x.answer);
   awaited
     .finally(() => {
       leave();
-      tally.leave();
+      call.settled();
       x.session.touch();
     })
-    .then(
-      (found) => then(call, found),
-      (error: unknown) => call.fail(asGatewayError(error)),
-    )
+    .then(then, (error: unknown) => call.fail(asGatewayError(error)))
     .catch((error: unknown) => federation.log.error('Response failed', { error: String(error) }));
 }
 
-const toolsOf = (x: Dispatch, headers: readonly HeaderLine[] = []): ListTools => ({
+const toolsOf = (x: Dispatch): ListTools => ({
   cell: (target, method) => x.mcpMetrics.cell(target, method),
   limit: (target) => callLimit(x, target),
-  headers,
+  headers: [],
   wayTo: (target) => x.session.wayTo(target, x.ways),
 });
 
@@ -248,7 +253,7 @@ function cursorOf({ text, body }: Envelope): string | undefined {
 async function setLevel(
   federation: Federation,
   { text, body }: Envelope,
-  { limit, headers, wayTo }: ListTools,
+  { limit, headers, wayTo, call }: ListTools,
 ): Promise<string> {
   const place = memberOf(text, body, 'level');
   const level = place === 'ambiguous' ? undefined : stringValue(text, place);
@@ -258,7 +263,11 @@ async function setLevel(
   const answers = await fromAll(
     federation,
     (member) =>
-      federation.setLevelOf(member, params, limit(member.name), (target) => ({ ...wayTo(target), headers })),
+      federation.setLevelOf(member, params, limit(member.name), (target) => ({
+        ...wayTo(target),
+        headers,
+        ...(call && { call }),
+      })),
     () => undefined,
   );
   const refused = answers.find(({ value }) => value !== undefined);

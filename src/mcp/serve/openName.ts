@@ -15,14 +15,13 @@ export function prepareOpenName(x: Dispatch, asked: OpenRequest, limit: CallLimi
   return () => {
     const { session, answer } = x;
     const failed = (error: unknown): void => respondError(answer, asGatewayError(error), call.idText);
-    const call = new BroadCall(x, asked.request);
-    const tally = x.enter();
+    const call = new BroadCall(x, asked.request, x.enter());
     session.unsent.add(call);
     session.streams.expect(answer);
-    ownName(x, asked, limit)
+    ownName(x, asked, limit, call)
       .finally(() => {
         session.unsent.delete(call);
-        tally.leave();
+        call.settled();
         session.touch();
       })
       .then(
@@ -45,10 +44,11 @@ async function ownName(
   { naming, session, ways }: Dispatch,
   { target: connection, item: { kind, name: shown } }: OpenRequest,
   limit: CallLimit,
+  call: BroadCall,
 ): Promise<string> {
   const target = session.targets.nameOf(connection);
   const [method, shape] = listOfKind(kind);
-  const by = session.wayTo(connection, ways);
+  const by = { ...session.wayTo(connection, ways), call };
   const items = await readList({ target, connection, naming, limit, by, log: session.log }, method, shape);
   const found = items.find(
     ({ name }) => name !== undefined && naming.shownName(kind, target, name) === shown,

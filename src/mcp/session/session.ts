@@ -91,6 +91,14 @@ export interface SessionStart {
   readonly onGone: (session: Session) => void;
 }
 
+/** A request of the client that no target has at the moment. */
+interface UnsentRequest {
+  readonly id: RpcId;
+  /** Its client has left: it gives its place to other calls. */
+  readonly givesWay?: boolean;
+  cancel(): void;
+}
+
 /** Keeps ids that another process counted apart from those of a resumed session. */
 const resumedIdOffset = 1_000_000;
 const maxIdOffset = 900_000_000;
@@ -115,7 +123,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
   /** Set where the session has several targets, or had them once. */
   federation: SessionFederation | undefined;
   /** Requests of the client that no target has at the moment: they wait for a policy or a list. */
-  readonly unsent = new Set<{ readonly id: RpcId; cancel(): void }>();
+  readonly unsent = new Set<UnsentRequest>();
   private followed: McpBackend | undefined;
   /** A target has asked in vain who may know of a resource, so its subscriptions may wait for a caller. */
   private hasUnjudged = false;
@@ -394,6 +402,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
 
   /** Gives up every call whose client has left. */
   dropAbandoned(): void {
+    for (const request of [...this.unsent]) if (request.givesWay === true) request.cancel();
+    this.federation?.dropAbandoned();
     for (const target of this.targets.values()) while (target.dropAbandoned());
   }
 

@@ -33,6 +33,8 @@ export interface SessionFederation {
   onGone(target: TargetConnection): void;
   /** The client takes back a request that went to all targets; false where there is none with this id. */
   cancel(id: RpcId): boolean;
+  /** Gives up the requests to all targets whose client has left. */
+  dropAbandoned(): void;
   /** Every few seconds. */
   tick(): void;
   /** The targets, also those that do not work. */
