@@ -1,6 +1,6 @@
 /** A target of a session with several: its connection, and the answer of its server to `initialize`. */
 
-import { asGatewayError, GatewayError } from '../../errors.ts';
+import { asGatewayError, GatewayError, type ErrorCode } from '../../errors.ts';
 import type { McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
@@ -49,6 +49,12 @@ export interface MemberStart {
 
 /** The time for a server that failed to answer a list again. */
 const askLimit: CallLimit = { ms: 30_000 };
+/** The failures of a start after which new sessions wait for a while. */
+const ofTarget: ReadonlySet<ErrorCode> = new Set([
+  'mcp_target_failed',
+  'mcp_target_timeout',
+  'mcp_target_unreachable',
+]);
 /** The time for a server to leave when it has left the configuration, in milliseconds. */
 const leaveGraceMs = 3_000;
 
@@ -161,7 +167,7 @@ export class Member {
       const failure = asGatewayError(error);
       this.lastError = failure.message;
       // A full budget and a session that ends say nothing of the server.
-      if (!this.closed && (failure.code === 'mcp_target_failed' || failure.code === 'mcp_target_timeout'))
+      if (!this.closed && ofTarget.has(failure.code))
         circuits.failed(circuit, failure.message, { backend, target: this.name });
       if (this.closed) throw failure;
       const { stderr = [] } = this.connection?.view() ?? {};

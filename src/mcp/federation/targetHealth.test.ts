@@ -6,12 +6,14 @@ import type { McpBackend } from '../../model/index.ts';
 import {
   catalog,
   mcpBackend,
+  remoteTarget,
   startHarness,
   stdioTarget,
   type Harness,
   type HarnessOptions,
 } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
+import { RemoteServer } from '../remoteServer.testing.ts';
 import { changeable } from './toolsFile.testing.ts';
 
 const good = catalog({ name: 'good' });
@@ -68,6 +70,24 @@ test('a target that does not start is shown with its reason and its next try, un
   other.write(['echo']);
   await open(harness);
   await until('the target has started', () => harness.runtime.view().failedStarts.length === 0);
+});
+
+test('new sessions leave a server alone for a while that cannot be reached', async (t) => {
+  const server = await RemoteServer.start();
+  const far = remoteTarget(server.url, { name: 'far' });
+  await server.close();
+  let clock = Date.now();
+  const harness = await start(t, { targets: [good, far] }, { runtime: { now: () => clock } });
+  const failures = (): number | undefined => harness.metrics().get('mcp_target_failures_total{target="far"}');
+  await open(harness);
+  const [circuit] = harness.runtime.view().circuits;
+  assert.deepEqual([circuit?.target, circuit?.retryAt], ['far', clock + 1_000]);
+  assert.match(circuit?.reason ?? '', /cannot be reached/);
+  await open(harness);
+  assert.equal(failures(), 1);
+  clock += 1_000;
+  await open(harness);
+  assert.equal(failures(), 2);
 });
 
 test('the only target of a backend that does not start is shown and counted, too', async (t) => {
