@@ -23,6 +23,14 @@ export interface ServerAnswer {
   readonly instructions: string | undefined;
 }
 
+/** A resource that clients listen for. */
+interface HeldSubscription {
+  /** Streams that listen for it, or wait until its server has agreed. */
+  streams: number;
+  /** Its server has agreed to a subscription. */
+  isMade: boolean;
+}
+
 export class HeldSession {
   readonly session: Session;
   /** The declared capabilities of its client. */
@@ -33,8 +41,8 @@ export class HeldSession {
   readonly ready: Promise<ServerAnswer>;
   /** The level of log messages that legacy servers were told. */
   logLevel: string | undefined;
-  /** URIs that clients listen for, with the number of their streams. */
-  readonly subscribed = new Map<string, number>();
+  /** The subscriptions of the streams of clients, by URI. */
+  readonly subscribed = new Map<string, HeldSubscription>();
   /** The configuration that the answer is about, where the session has several targets. */
   private followed: McpBackend | undefined;
 

@@ -16,7 +16,7 @@ const filter = { toolsListChanged: true };
 /** A client in front of a server over HTTP that begins with `initialize`. @param get the answer to its GET */
 async function legacyStage(t: TestContext, get: (x: Incoming) => void | Promise<void>) {
   const { server, harness } = await stage(t, {}, { caller });
-  const capabilities = { tools: { listChanged: true } };
+  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   server.stateful = false;
   server.methods['server/discover'] = (x) => x.status(400);
   server.methods['initialize'] = (x) =>
@@ -26,7 +26,7 @@ async function legacyStage(t: TestContext, get: (x: Incoming) => void | Promise<
       result: { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'remote', version: '1' } },
     });
   server.get = get;
-  return { server, client: new RawModernClient(harness.url) };
+  return { server, harness, client: new RawModernClient(harness.url) };
 }
 
 /** Has the client got the acknowledgement when another request of it has come and gone? */
@@ -82,6 +82,33 @@ test('the gateway acknowledges a client when the modern server has acknowledged 
   assert.equal((await events.next())?.method, toolsChanged.method);
   await events.cancel();
 });
+
+for (const [what, answer, unsubscribed] of [
+  ['keeps its subscription when', {}, 0],
+  ['whose subscription is refused leaves no other one behind when', { code: -32603, message: 'not now' }, 1],
+] as const)
+  test(`a stream ${what} another stream for the resource ends before the answer of the server`, async (t) => {
+    const { server, harness, client } = await legacyStage(t, (x) => x.status(405));
+    const held: Incoming[] = [];
+    server.methods['resources/subscribe'] = (x) => void held.push(x);
+    const resources = { resourceSubscriptions: ['test://one'] };
+    const first = client.listen(resources);
+    await until('the server is asked', () => held.length === 1);
+    held[0]!.json({ jsonrpc: '2.0', id: held[0]!.id, result: {} });
+    const before = await first;
+    const second = client.listen(resources);
+    await until('the server is asked again', () => held.length === 2);
+    await before.events.cancel();
+    await until('the first stream is gone', () => harness.runtime.view().sessions[0]?.streams === 1);
+    const response = 'code' in answer ? { error: answer } : { result: answer };
+    held[1]!.json({ jsonrpc: '2.0', id: held[1]!.id, ...response });
+    const { events, honoured } = await second;
+    assert.deepEqual(honoured, unsubscribed === 0 ? resources : {});
+    await client.post('tools/call', { name: 'echo', arguments: { text: 'x' } });
+    await until('the server knows', () => server.of('resources/unsubscribe').length >= unsubscribed);
+    assert.equal(server.of('resources/unsubscribe').length, unsubscribed);
+    await events.cancel();
+  });
 
 test('a limit of calls does not keep a server subscribed when its client has left', async (t) => {
   let left = 1;

@@ -100,8 +100,13 @@ async function subscribe(
 ): Promise<readonly string[]> {
   const answers = uris.map((uri) => {
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
+    const subscription = held.subscribed.get(uri) ?? { streams: 0, isMade: false };
+    held.subscribed.set(uri, subscription);
+    // At once: another stream that ends meanwhile must not end the subscription.
+    subscription.streams++;
     ask(modern, held, 'resources/subscribe', { uri }, ({ isError }: Envelope) => {
-      if (!isError) held.subscribed.set(uri, (held.subscribed.get(uri) ?? 0) + 1);
+      if (isError) unsubscribe(modern, held, [uri]);
+      else subscription.isMade = true;
       resolve(isError ? [] : [uri]);
     });
     return promise;
@@ -112,11 +117,10 @@ async function subscribe(
 /** The last stream that listens for a resource ends the subscription. */
 function unsubscribe(modern: ModernRequest, held: HeldSession, uris: readonly string[]): void {
   for (const uri of uris) {
-    const others = (held.subscribed.get(uri) ?? 1) - 1;
-    if (others > 0) held.subscribed.set(uri, others);
-    else {
-      held.subscribed.delete(uri);
-      if (!held.session.ended) ask(modern, held, 'resources/unsubscribe', { uri }, () => undefined);
-    }
+    const subscription = held.subscribed.get(uri);
+    if (subscription === undefined || --subscription.streams > 0) continue;
+    held.subscribed.delete(uri);
+    if (subscription.isMade && !held.session.ended)
+      ask(modern, held, 'resources/unsubscribe', { uri }, () => undefined);
   }
 }
