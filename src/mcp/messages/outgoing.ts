@@ -16,7 +16,7 @@ export interface Outgoing {
   readonly edits: readonly Edit[];
   /** The time that the call may take; absent: as long as it takes. */
   readonly limit?: CallLimit;
-  /** Further header lines for a server over HTTP: the `Mcp-Param-*` of a client of the modern era. */
+  /** Further header lines for a server over the network: of policies, and the `Mcp-Param-*` of a client of the modern era. */
   readonly headers?: readonly HeaderLine[];
   /** The way of its own caller to a server over the network; absent: the way of the newest caller. */
   readonly reach?: Reach | undefined;

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../../errors.ts';
-import type { LargeEvent } from '../../../http/index.ts';
+import type { HeaderLine, LargeEvent } from '../../../http/index.ts';
 import type { Limits } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
 import type { PinnedSession } from './pinnedSession.ts';
@@ -23,6 +23,8 @@ export interface InFlightRequest {
 /** A call that the server did not carry out: it may be said again. */
 export interface UnheardCall {
   readonly text: string;
+  /** Its header lines besides those that every request has. */
+  readonly headers: readonly HeaderLine[] | undefined;
   /** The way of its own caller; undefined: the way of the newest caller. */
   readonly reach: Reach | undefined;
 }

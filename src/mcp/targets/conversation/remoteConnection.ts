@@ -348,8 +348,8 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
       return;
     }
     // The server has not carried it out, so the next session can have it.
-    const { text: line, reach } = unheard;
-    this.transport.calling.delay({ wireId, waiter, line, method: '', reach });
+    const { text: line, headers, reach } = unheard;
+    this.transport.calling.delay({ wireId, waiter, line, method: '', headers, reach });
     if (this.isOpen) this.release();
   }
 

@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { until } from '../../../until.testing.ts';
 import { remoteTarget } from '../../harness.testing.ts';
 import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
+import type { Outgoing } from '../../messages/outgoing.ts';
 import { message, Waits } from '../kind/waiter.testing.ts';
 import { HttpConnection, type HttpOptions } from './httpConnection.ts';
 import { reachOf, recordedOptions, startServer } from '../conversation/server.testing.ts';
@@ -15,7 +16,7 @@ const initialize = {
 };
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
-const outgoing = (value: object) => ({ envelope: message(value), token: undefined, edits: [] });
+const outgoing = (value: object): Outgoing => ({ envelope: message(value), token: undefined, edits: [] });
 const tool = (name: string, args: object = {}) =>
   outgoing({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name, arguments: args } });
 const echo = (text: string) => tool('echo', { text });
@@ -136,6 +137,17 @@ test('a server that forgot the session is told everything again, and the call th
   );
   const ids = server.of('tools/call').map(({ message: said }) => said.id);
   assert.equal(ids[0], ids[1], 'it is the same call');
+});
+
+test('a call that is sent again in the next session keeps its own headers', async (t) => {
+  const { server, begin, call } = await start(t);
+  await begin();
+  server.sessions.clear();
+  assert.match(await call({ ...echo('hello'), headers: [['x-checked', 'v1']] }).settled, /hello/);
+  assert.deepEqual(
+    server.of('tools/call').map(({ headers }) => headers['x-checked']),
+    ['v1', 'v1'],
+  );
 });
 
 test('a server that keeps failing is given up with its reason, and tried again with the next call', async (t) => {

@@ -295,12 +295,12 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
   /** The answer says that something is wrong: the server may say so in the protocol, or may have lost the session. */
   private problem(): void {
     const { host, status } = this;
-    const { session, wireId, text, reach } = this.start;
+    const { session, wireId, text, headers, reach } = this.start;
     const body = this.body.takeWhole().toString();
     if (session.id !== undefined && (status === 404 || (status === 400 && blamesSession(body)))) {
       const why = `does not know its session (${status})`;
       this.leave();
-      host.lost(session, why, wireId, { text, reach });
+      host.lost(session, why, wireId, { text, headers, reach });
       this.start.done?.(targetError('mcp_target_failed', host.name, why));
       return;
     }

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client';
 import { mcpBackend, startHarness } from '../../harness.testing.ts';
 import { RawClient } from '../../rawClient.testing.ts';
+import { RawModernClient } from '../../rawModernClient.testing.ts';
 import { apiTarget, jsonReply, petstoreText, startApi, tasksText } from './api.testing.ts';
 import { ask, call, stage } from './apiStage.testing.ts';
 
@@ -114,6 +115,45 @@ test('the path of the configuration takes the place of the path of the server', 
   await client.initialize();
   await ask(client, 'tools/call', { name: 'listPets', arguments: { query: { limit: 1 } } });
   assert.equal(api.seen[0]?.target, '/mine/pets?v=1&limit=1');
+});
+
+test('a call takes the headers of its checks along, in place of its arguments, and no header of MCP', async (t) => {
+  const text = `
+openapi: 3.1.0
+info: { title: Test, version: '1' }
+servers: [{ url: 'http://127.0.0.1' }]
+paths:
+  /one:
+    get:
+      operationId: one
+      parameters: [{ name: X-Checked, in: header, schema: { type: string } }]
+      responses: { '200': { description: ok } }`;
+  const headers = [
+    ['x-checked', 'v1'],
+    ['authorization', 'Bearer checked'],
+  ] as const;
+  const { api, harness } = await stage(
+    t,
+    text,
+    {},
+    {
+      headers: () => [['authorization', 'Bearer of-policy']],
+      caller: () => ({
+        principal: undefined,
+        checksOf: () => ({ request: [() => Promise.resolve({ headers })], result: [] }),
+      }),
+    },
+  );
+  const client = new RawModernClient(harness.url, {}, { 'mcp-param-floor': '1' });
+  const argument = { header: { 'X-Checked': 'of the client' } };
+  const { status, text: answer } = await client.post('tools/call', { name: 'one', arguments: argument });
+  assert.equal(status, 200, answer);
+  const [seen] = api.seen;
+  assert.deepEqual([seen?.headers['x-checked'], seen?.headers.authorization], ['v1', 'Bearer checked']);
+  assert.deepEqual(
+    Object.keys(seen?.headers ?? {}).filter((name) => name.startsWith('mcp-')),
+    [],
+  );
 });
 
 test('an API is spoken to in HTTP/2 where the configuration says so', async (t) => {

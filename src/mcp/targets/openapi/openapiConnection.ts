@@ -1,5 +1,6 @@
 import { GatewayError } from '../../../errors.ts';
 import { stackOf } from '../../../errorText.ts';
+import type { HeaderLine } from '../../../http/index.ts';
 import type { Limits, McpTarget, OpenApiTarget } from '../../../model/index.ts';
 import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import type { Reach } from '../../contract.ts';
@@ -34,6 +35,14 @@ export interface OpenApiOptions {
   readonly listener: TargetListener;
   /** Calls that may wait for the API. */
   readonly maxPending: number;
+}
+
+/** The way of a call whose own header lines take the place of those of policies. An API gets no header of MCP. */
+function withLines(reach: Reach, lines: readonly HeaderLine[] = []): Reach {
+  const own = lines.filter(([name]) => !name.toLowerCase().startsWith('mcp-'));
+  if (own.length === 0) return reach;
+  const names = new Set(own.map(([name]) => name));
+  return { ...reach, headers: [...reach.headers.filter(([name]) => !names.has(name)), ...own] };
 }
 
 const isOpenApi = (target: McpTarget | undefined): target is OpenApiTarget => target?.kind === 'openapi';
@@ -210,7 +219,7 @@ export class OpenApiConnection implements TargetConnection {
       if (tools === undefined) throw this.unavailable(problem);
       const request = readEnvelope(renderOutgoing(out, wireId));
       if (typeof request === 'string') throw new Error(`an edit broke the message: ${request}`);
-      this.serve(wireId, request, tools, out.reach);
+      this.serve(wireId, request, tools, withLines(out.reach ?? this.reach, out.headers));
     } catch (error) {
       if (error instanceof GatewayError) this.failed(wireId, error);
       else this.broken(wireId, error);

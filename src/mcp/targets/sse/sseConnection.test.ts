@@ -6,6 +6,7 @@ import { until } from '../../../until.testing.ts';
 import { quick } from '../../remote.testing.ts';
 import type { RemoteOptions } from '../conversation/remoteConnection.ts';
 import { reachOf, recordedOptions } from '../conversation/server.testing.ts';
+import type { Outgoing } from '../../messages/outgoing.ts';
 import { message, Waits } from '../kind/waiter.testing.ts';
 import { SseConnection } from './sseConnection.ts';
 import { SseServer, type Arrival } from './sseServer.testing.ts';
@@ -18,7 +19,7 @@ const initialize = {
 };
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
-const outgoing = (value: object) => ({ envelope: message(value), token: undefined, edits: [] });
+const outgoing = (value: object): Outgoing => ({ envelope: message(value), token: undefined, edits: [] });
 const tool = (name: string, args: object = {}) =>
   outgoing({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name, arguments: args } });
 const echo = (text: string) => tool('echo', { text });
@@ -206,6 +207,19 @@ test('a message to a session that the server does not know is sent again in the 
   assert.match(await held.settled, /does not know its session \(404\)/);
   assert.equal(connection.generation, 1);
   await stream.left;
+});
+
+test('a call takes its own headers along, also into the next session', async (t) => {
+  const { server, begin, call } = await start(t);
+  await begin();
+  const checked = (): Waits => call({ ...echo('hello'), headers: [['x-checked', 'v1']] });
+  assert.match(await checked().settled, /hello/);
+  server.streams.delete(server.stream.id);
+  assert.match(await checked().settled, /hello/);
+  assert.deepEqual(
+    server.of('tools/call').map(({ headers }) => headers['x-checked']),
+    ['v1', 'v1', 'v1'],
+  );
 });
 
 test('an endpoint of another origin is refused, and nothing is sent', async (t) => {

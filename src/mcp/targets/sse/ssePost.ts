@@ -1,6 +1,6 @@
 import type { ErrorCode, GatewayError } from '../../../errors.ts';
 import { GatheredBytes } from '../../../gatheredBytes.ts';
-import type { Head } from '../../../http/index.ts';
+import type { Head, HeaderLine } from '../../../http/index.ts';
 import type { ResponseHandler } from '../../../upstream/index.ts';
 import type { Reach } from '../../contract.ts';
 import { isRepeatable } from '../../messages/mcpMethods.ts';
@@ -18,6 +18,8 @@ export interface SsePostStart {
   readonly method: string;
   /** The id of the request on the wire; 0 for notifications and responses. */
   readonly wireId: number;
+  /** Header lines besides those that every request has. */
+  readonly headers: readonly HeaderLine[] | undefined;
   /** The way of its own caller; undefined: the way of the newest caller. */
   readonly reach: Reach | undefined;
   /** Hears of the end of a notification or response, and of a call that was not accepted. */
@@ -66,7 +68,7 @@ export class SsePost implements ResponseHandler, InFlightRequest {
   /** Sends it to the path that the server named. */
   send(path: string, reach: Reach): void {
     if (this.ended) return;
-    const { session, method, wireId } = this.start;
+    const { session, method, wireId, headers = [] } = this.start;
     const { host, body } = this;
     this.reach = reach;
     this.exchange = new ServerExchange(
@@ -81,6 +83,7 @@ export class SsePost implements ResponseHandler, InFlightRequest {
             ['content-type', 'application/json'],
             ['accept', 'application/json'],
             ['content-length', String(body.length)],
+            ...headers,
           ],
           body,
         ),
@@ -173,13 +176,13 @@ export class SsePost implements ResponseHandler, InFlightRequest {
   /** The server did not accept the message: the server may have lost the session. */
   private problem(): void {
     const { host, status } = this;
-    const { session, method, wireId, text, reach } = this.start;
+    const { session, method, wireId, text, headers, reach } = this.start;
     const body = this.received.takeWhole().toString();
     const isLost = status === 404 || (status === 400 && /session/i.test(body));
     if (isLost && method !== 'initialize') {
       const why = `does not know its session (${status})`;
       this.leave();
-      host.lost(session, why, wireId, { text, reach });
+      host.lost(session, why, wireId, { text, headers, reach });
       this.start.done(targetError('mcp_target_failed', host.name, why));
       return;
     }

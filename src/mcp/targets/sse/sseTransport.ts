@@ -41,10 +41,11 @@ export class SseTransport extends ServerTransport implements EndpointStreamHost 
     // A request of the gateway's own that is never answered must not stay for ever.
     if (wireId !== 0 && method !== 'initialize' && !this.isLimited(wireId))
       this.limit(wireId, { ms: this.limits.mcpCallTimeoutMs });
-    const post = new SsePost({ session, text, method, wireId, reach: use.reach, done }, this);
+    const { headers, reach } = use;
+    const post = new SsePost({ session, text, method, wireId, headers, reach, done }, this);
     this.inFlight.add(post);
     const stream = session.stream ?? this.openStream(session);
-    const isOpen = stream.whenOpen((path) => post.send(...this.wayOf(stream, path, use.reach)));
+    const isOpen = stream.whenOpen((path) => post.send(...this.wayOf(stream, path, reach)));
     if (!isOpen) post.refuse(targetError('mcp_target_failed', this.name, 'has no event stream'));
     return post;
   }
