@@ -196,7 +196,7 @@ export const catalogue = {
     421,
     'now',
     'misdirected request',
-    'The host of the request belongs to another listener of this port than the certificate of the connection (RFC 9110 §15.5.20). Clients repeat the request on a new connection.',
+    'The host of the request belongs to another listener of this port than the certificate of the connection (RFC 9110 §15.5.20), or the TLS settings of the listener have changed since the handshake. Clients repeat the request on a new connection.',
   ),
   tls_required: entry(
     'client',

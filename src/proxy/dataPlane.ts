@@ -185,7 +185,7 @@ export class DataPlane {
     this.tracing = tracing && new RequestTracing(tracing.spans, tracing.settings);
     this.observer = options.onRecord && new RequestObserver(options.onRecord, options.metrics);
     this.endpoints = new Endpoints({ log: options.log, ...(options.lookup && { lookup: options.lookup }) });
-    this.identities = new ServerIdentities(options.log);
+    this.identities = new ServerIdentities(options.log, () => this.endMoved());
     this.overload = options.overload ?? new Overload(defaults.limits.overload, options.log);
     this.unread = new UnreadResponses(options.log, () => this.unreadStreams());
     this.openFiles = options.openFiles ?? openFilesLimit();
@@ -335,6 +335,7 @@ export class DataPlane {
     udp.commit();
     this.relays?.configure(limits, wanted);
     for (const port of this.local.values()) port.configure(limits);
+    this.endMoved();
     this.useAccessLog(model.process);
     this.endpoints.retireOthers(uses.destinations);
     this.options.mcp.retire(uses.mcp);
@@ -354,6 +355,7 @@ export class DataPlane {
       endpoints: this.endpoints,
       mcp: this.options.mcp,
       relays: this.relays,
+      handshakeOf: (tls) => this.identities.useForHttp(tls),
       keepsResponse: this.tracing?.readsResponse === true || this.logExport?.readsResponse === true,
       uses,
     });
@@ -425,7 +427,8 @@ export class DataPlane {
       this.local.set(key, (port = new RelayPort(key, this.limitsInUse, this.portTools)));
     const address = '127.0.0.1';
     const ends = { address, port: 0, localAddress: address, localPort: 0, version };
-    port.admitRelayed({ bind: key, ...ends, ...(tls && { tls }) }, socket);
+    const terms = tls && this.termsOf(key, tls.serverName);
+    port.admitRelayed({ bind: key, ...ends, ...(tls && { tls: { ...tls, terms } }) }, socket);
   }
 
   /** Sessions of TLS are resumed wherever the same secret (32 random bytes) is in use. */
@@ -548,6 +551,15 @@ export class DataPlane {
     for (const { target } of this.uses.destinations) this.endpoints.use(target, upstream, limits);
     this.endpoints.retireOthers(this.uses.destinations);
     this.options.mcp.retire(this.uses.mcp);
+  }
+
+  private endMoved(): void {
+    for (const port of this.ports.values()) port.endMoved();
+  }
+
+  /** A connection of our own makes no handshake, and stands for one under the present terms. */
+  private termsOf(key: string, serverName: string): string | undefined {
+    return this.live.now?.bind(key, true)?.find(serverName)?.handshake?.terms;
   }
 
   private retire(key: string, port: Port): void {

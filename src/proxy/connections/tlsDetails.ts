@@ -11,22 +11,37 @@ export interface TerminatedTls {
   readonly secure: TLSSocket;
   /** The listener whose certificate was shown. */
   readonly listener: string;
+  /** The terms under which the handshake was made. */
+  readonly terms: string;
+  /** The server name that the client asked for (SNI), in lower case. */
+  readonly serverName: string | undefined;
 }
 
 /** Another worker has the connection, and has said what came of its handshake. */
 export interface ReportedTls {
   readonly secure?: undefined;
   readonly listener: string;
+  readonly terms: string | undefined;
   readonly serverName: string | undefined;
   readonly certificate: ClientCertificate | undefined;
 }
 
-/** The server name that the client asked for (SNI), in lower case. */
-export function serverNameOf(tls: TlsDetails): string | undefined {
-  if (tls.secure === undefined) return tls.serverName;
-  const { servername } = tls.secure as { servername?: string | false | null };
-  return typeof servername === 'string' && servername !== '' ? servername.toLowerCase() : undefined;
+/**
+ * The terms of a listener's handshakes: a digest of its settings for client certificates, versions and ciphers, without
+ * its own certificate. Undefined while the listener has no usable files, and therefore ends every handshake.
+ */
+export interface HandshakeTerms {
+  readonly terms: string | undefined;
 }
+
+/**
+ * Tells whether a handshake of this listener, with its present terms, would have let the connection in.
+ * A reload may give the name of a listener to another one, because unnamed listeners are counted.
+ */
+export const isOf = (
+  tls: TlsDetails,
+  listener: { readonly name: string; readonly handshake?: HandshakeTerms | undefined },
+): boolean => tls.listener === listener.name && tls.terms === listener.handshake?.terms;
 
 /** The certificate that a client showed and that one of the listener's authorities has signed. */
 export function clientCertificateOf(tls: TlsDetails): ClientCertificate | undefined {

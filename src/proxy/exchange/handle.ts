@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts';
+import { isOf } from '../connections/tlsDetails.ts';
 import type { CompiledRoute, LiveExchange } from './liveExchange.ts';
 import { checkPathReadings } from './pathReadings.ts';
 import { runSteps, settle } from './steps.ts';
@@ -26,10 +27,12 @@ export function handle(exchange: LiveExchange, bind: string): void {
     return;
   }
   // Another listener may ask for client certificates that this connection was never asked for, or not speak HTTP.
-  if ((tls !== undefined && tls.listener !== listener.name) || listener.router === undefined) {
-    exchange.fail(
-      new GatewayError('misdirected', { detail: `${tls?.listener ?? ''} is not ${listener.name}` }),
-    );
+  if (listener.router === undefined || (tls !== undefined && !isOf(tls, listener))) {
+    const detail =
+      tls?.listener === listener.name
+        ? `the TLS settings of ${listener.name} have changed since the handshake`
+        : `${tls?.listener ?? ''} is not ${listener.name}`;
+    exchange.fail(new GatewayError('misdirected', { detail }));
     return;
   }
   exchange.listener = listener;

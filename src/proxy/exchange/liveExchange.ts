@@ -36,6 +36,7 @@ import type { HttpListener, Limits, ProcessSettings, Route } from '../../model/i
 import type { Logger } from '../../telemetry/index.ts';
 import type { UpstreamConnection } from '../../upstream/index.ts';
 import type { RelayLines } from '../connections/relayLines.ts';
+import type { HandshakeTerms } from '../connections/tlsDetails.ts';
 import type { Tunnel } from '../connections/tunnel.ts';
 import type { DropTables } from '../routing/droppedHeaders.ts';
 import type { CompiledRule, HostTable, Router } from '../routing/router.ts';
@@ -183,6 +184,8 @@ export interface CompiledListener {
   readonly bind: string;
   readonly gateway: HttpListener['gateway'];
   readonly policies: HttpListener['policies'];
+  /** Absent without TLS. */
+  readonly handshake: HandshakeTerms | undefined;
   readonly router: Router<CompiledRoute>;
   /** Takes what no route matches: the listener's own policies still run. */
   readonly unrouted: CompiledRoute;
@@ -191,6 +194,7 @@ export interface CompiledListener {
 /** The host belongs to a listener of the port that does not speak HTTP. */
 export interface NonHttpListener {
   readonly name: string;
+  readonly handshake?: undefined;
   readonly router?: undefined;
 }
 

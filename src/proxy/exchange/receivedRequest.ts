@@ -12,7 +12,7 @@ import {
   type HttpRequest,
   type Networks,
 } from '../../http/index.ts';
-import { serverNameOf, type TlsDetails } from '../connections/tlsDetails.ts';
+import type { TlsDetails } from '../connections/tlsDetails.ts';
 import type { ReportedEnds } from '../connections/reportedEnds.ts';
 import { newRequestId } from './requestIds.ts';
 
@@ -114,8 +114,7 @@ export abstract class ReceivedRequest {
   }
 
   get serverName(): string | undefined {
-    const { tls } = this.connection;
-    return tls === undefined ? undefined : serverNameOf(tls);
+    return this.connection.tls?.serverName;
   }
 
   get version(): string {

@@ -35,9 +35,9 @@ function detectionOf(
     else if (protocol === 'TCP') tcp ??= name;
     else if (protocol !== 'UDP') {
       const { tls, hostname } = listener;
-      // ALPN chooses between versions of HTTP; what else is behind TLS we do not know, and promise nothing.
+      // What else is behind TLS we do not know, and promise nothing.
       const http = protocol === 'HTTPS';
-      const identity = tls === undefined ? undefined : identities.use(tls, http ? ['h2', 'http/1.1'] : []);
+      const identity = tls && (http ? identities.useForHttp(tls) : identities.use(tls, []));
       if (identity !== undefined) used.add(identity);
       secure.push([hostname, { name, identity, http }]);
     }

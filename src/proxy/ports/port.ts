@@ -5,7 +5,7 @@ import { HeadPool, type Held, type Networks, type LargestHolder } from '../../ht
 import type { Limits } from '../../model/index.ts';
 import { LogThrottle, type AccessLog, type AccessRecord, type Logger } from '../../telemetry/index.ts';
 import { exchangeRecord, refusalRecord } from '../exchange/accessRecords.ts';
-import type { TlsDetails } from '../connections/tlsDetails.ts';
+import { isOf, type TlsDetails } from '../connections/tlsDetails.ts';
 import type { ConnectionPort } from '../http1/clientSocket.ts';
 import { ClientConnection } from '../http1/clientConnection.ts';
 import { increment } from '../stats/counts.ts';
@@ -222,6 +222,14 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
     for (const connection of this.connections) connection.drain();
   }
 
+  /**
+   * Ends the connections whose handshake would now end at another listener or under other terms, each after the
+   * exchange under way: further requests on them would be refused.
+   */
+  endMoved(): void {
+    for (const connection of this.connections) if (this.hasMoved(connection)) connection.drain();
+  }
+
   /** Ends everything now. */
   destroy(): void {
     this.stopAccepting();
@@ -245,11 +253,13 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
   }
 
   admit(socket: Socket, tls: TlsDetails | undefined, reported: ReportedEnds | undefined): void {
-    this.add(
+    const connection =
       tls?.secure?.alpnProtocol === 'h2'
         ? new Http2Session(this, socket, tls, reported)
-        : new ClientConnection(this, socket, tls, reported),
-    );
+        : new ClientConnection(this, socket, tls, reported);
+    this.add(connection);
+    // The configuration may have changed during the handshake.
+    if (this.hasMoved(connection)) connection.drain();
   }
 
   admitHttp2(connection: ClientConnection, socket: Socket): void {
@@ -430,6 +440,12 @@ export class Port implements ConnectionPort, DetectorPort, TcpPort {
       this.ended('crowded');
       connection.destroy('limits.maxConnections: its address holds most');
     }
+  }
+
+  private hasMoved({ tls }: OpenConnection): boolean {
+    if (tls === undefined) return false;
+    const listener = this.tools.live.current.bind(this.key, true)?.find(tls.serverName ?? '');
+    return listener === undefined || !isOf(tls, listener);
   }
 
   private tcpRoute(listener: string, serverName: string | undefined): CompiledTcpRoute | undefined {

@@ -112,7 +112,7 @@ export class ProtocolDetector implements Handshaking {
 
   // Handshaking
 
-  established(socket: TLSSocket): void {
+  established(socket: TLSSocket, terms: string): void {
     const { listener } = this;
     if (this.over || listener === undefined) {
       socket.destroy();
@@ -122,7 +122,8 @@ export class ProtocolDetector implements Handshaking {
     this.port.detected(this, 'ok');
     const { reported, serverName, socket: raw } = this;
     const { name } = listener;
-    if (listener.http) this.port.admit(socket, { raw, secure: socket, listener: name }, reported);
+    if (listener.http)
+      this.port.admit(socket, { raw, secure: socket, listener: name, terms, serverName }, reported);
     else this.port.admitTcp(name, { socket, raw, serverName, protocol: 'TLS', reported });
   }
 

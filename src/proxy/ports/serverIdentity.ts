@@ -11,7 +11,8 @@ const TICKET_KEYS_LENGTH = 48;
 
 /** Waits for the end of a handshake. Exactly one of these is called, once. */
 export interface Handshaking {
-  established(socket: TLSSocket): void;
+  /** @param terms under which the handshake was made */
+  established(socket: TLSSocket, terms: string): void;
   /** @param reason for the log */
   failed(reason: string): void;
 }
@@ -43,6 +44,7 @@ export class ServerIdentity {
   private server: Server | undefined;
   /** Stands for everything a client was let in by; sessions of another fingerprint are not resumed. */
   private fingerprint = '';
+  private termsInUse: string | undefined;
   private problem: string | undefined;
   private expiresAt: number | undefined;
   private ticketSecret: Buffer | undefined;
@@ -68,6 +70,11 @@ export class ServerIdentity {
     };
   }
 
+  /** The terms of the next handshake. */
+  get terms(): string | undefined {
+    return this.termsInUse;
+  }
+
   /** Begins the handshake of a connection from which nothing was taken yet. */
   accept(socket: Socket, handshaking: Handshaking): void {
     if (this.server === undefined) {
@@ -80,10 +87,12 @@ export class ServerIdentity {
     this.server.emit('connection', socket);
   }
 
-  /** Reads the files again where they changed. Never rejects. */
-  async look(): Promise<void> {
-    if ((await this.files.changed()) && this.load())
-      this.log.info('Certificate reloaded', { certificate: this.name });
+  /** Reads the files again where they changed. Never rejects. @returns true if the terms changed with them */
+  async look(): Promise<boolean> {
+    const { terms } = this;
+    if (!(await this.files.changed()) || !this.load()) return false;
+    this.log.info('Certificate reloaded', { certificate: this.name });
+    return this.terms !== terms;
   }
 
   /** From now on tickets are made, and read, with keys of this secret. */
@@ -117,9 +126,15 @@ export class ServerIdentity {
         key: pemText(pair.key, 'tls.key'),
       }));
       const ca = root === undefined ? undefined : pemCertificates(root, 'tls.root');
-      const fingerprint = createHash('sha256')
-        .update(JSON.stringify([chain, ca ?? null, further.map((pair) => pair.cert), this.settings]))
-        .digest('hex');
+      const fingerprint = digest([chain, ca ?? null, further.map((pair) => pair.cert), this.settings]);
+      const terms = digest([
+        ca ?? null,
+        rootOptional ?? false,
+        ciphers,
+        minVersion,
+        maxVersion,
+        groups ?? null,
+      ]);
       const first = { cert: chain, key: pemText(key, 'tls.key') };
       const context: SecureContextOptions = {
         ...(ca === undefined ? {} : { ca }),
@@ -148,7 +163,7 @@ export class ServerIdentity {
         if (rootOptional === true && !socket.authorized) socket.getPeerX509Certificate();
         const handshaking = this.settle(endsOf(socket));
         if (handshaking === undefined) socket.destroy();
-        else handshaking.established(socket);
+        else handshaking.established(socket, terms);
       });
       server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
         this.settle(endsOf(socket))?.failed(error.code ?? error.message);
@@ -157,6 +172,7 @@ export class ServerIdentity {
       this.expiresAt = new X509Certificate(chain).validToDate.getTime();
       this.server = server;
       this.fingerprint = fingerprint;
+      this.termsInUse = terms;
       this.setTicketKeys();
       this.problem = undefined;
       return true;
@@ -178,6 +194,9 @@ export class ServerIdentity {
     return handshaking;
   }
 }
+
+const digest = (of: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(of)).digest('hex');
 
 interface KeyPair {
   readonly cert: string;
@@ -204,19 +223,29 @@ export class ServerIdentities {
   private readonly byContent = new Map<string, ServerIdentity>();
   private readonly log: Logger;
   private readonly timer: NodeJS.Timeout;
+  private readonly termsChanged: () => void;
   private ticketSecret: Buffer | undefined;
 
-  /** @param lookMs how often the files are looked at */
-  constructor(log: Logger, lookMs = 1_000) {
+  /**
+   * @param termsChanged runs when the files of a listener, and therefore its terms, have changed
+   * @param lookMs how often the files are looked at
+   */
+  constructor(log: Logger, termsChanged: () => void, lookMs = 1_000) {
     this.log = log;
+    this.termsChanged = termsChanged;
     this.timer = setInterval(() => {
-      for (const identity of this.byContent.values()) void identity.look();
+      for (const identity of this.byContent.values()) void this.look(identity);
     }, lookMs);
     this.timer.unref();
   }
 
   get views(): readonly IdentityView[] {
     return [...this.byContent.values()].map(({ view }) => view);
+  }
+
+  /** ALPN chooses between the versions of HTTP. */
+  useForHttp(settings: ServerTls): ServerIdentity {
+    return this.use(settings, ['h2', 'http/1.1']);
   }
 
   use(settings: ServerTls, protocols: readonly string[]): ServerIdentity {
@@ -247,6 +276,10 @@ export class ServerIdentities {
 
   close(): void {
     clearInterval(this.timer);
+  }
+
+  private async look(identity: ServerIdentity): Promise<void> {
+    if (await identity.look()) this.termsChanged();
   }
 }
 

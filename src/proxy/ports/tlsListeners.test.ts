@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
 import { get as getHttps } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -437,6 +438,103 @@ test('a new configuration changes listeners and certificates under open connecti
   await plane.apply(first);
   assert.equal(plane.plane.certificates.length, 1);
   open.close();
+});
+
+/** Sends a request with this host on a connection that is open. */
+const askOn = async (client: RawClient, host: string): Promise<string> => {
+  const answer = await client.ask(get('/').replace('app.test', host));
+  return `${status(answer)} ${answer.body.toString()}`;
+};
+
+/** A listener that demands client certificates of this authority. */
+const strict = (who: string, tls: ServerTls, root: string, hostname?: string): ListenerInShort =>
+  listener(who, { ...tls, root: { inline: root } }, hostname);
+
+test('a connection without a client certificate ends when its listener begins to demand one', async (t) => {
+  const clients = authority('clients');
+  const tls = identityOf('shop.test');
+  const plane = await start(t, { listeners: [listener('open', tls, 'shop.test')] });
+  const idle = await RawClient.secure(plane.port, { servername: 'shop.test' });
+  assert.equal(await askOn(idle, 'shop.test'), '200 open https shop.test');
+  const busy = await RawClient.secure(plane.port, { servername: 'shop.test' });
+  // One record of TLS: the answer shows that the gateway has the start of the next request, too.
+  assert.equal(status(await busy.ask(`${get('/').replace('app.test', 'shop.test')}GET / HTTP/1.1\r\n`)), 200);
+  await plane.apply({ listeners: [strict('partners only', tls, clients.cert, 'shop.test')] });
+  assert.equal(await idle.closed(), 'fin');
+  // The rest of a request that had begun comes to the listener of now.
+  busy.send('host: shop.test\r\n\r\n');
+  const answer = await busy.answer();
+  assert.deepEqual([status(answer), field(answer, 'connection')], [421, 'close']);
+  assert.equal(await busy.closed(), 'fin');
+  assert.match(plane.access.at(-1)?.reason ?? '', /TLS settings of .* have changed/);
+});
+
+test('a connection does not cross to a strict listener that took the place of its own', async (t) => {
+  const clients = authority('clients');
+  const [shop, partners] = [identityOf('shop.test'), identityOf('partners.test')];
+  const first = listener('shop', shop, 'shop.test');
+  const plane = await start(t, { listeners: [first] });
+  const client = await RawClient.secure(plane.port, { servername: 'shop.test' });
+  const request = get('/').replace('app.test', 'shop.test');
+  assert.equal(status(await client.ask(`${request}GET / HTTP/1.1\r\n`)), 200);
+  await plane.apply({ listeners: [strict('secrets', partners, clients.cert, 'partners.test'), first] });
+  client.send('host: partners.test\r\n\r\n');
+  assert.equal(status(await client.answer()), 421);
+  assert.equal(await client.closed(), 'fin');
+});
+
+test('a connection ends when an authority of client certificates is replaced, in the settings or in the file', async (t) => {
+  const [old, next] = [authority('old'), authority('new')];
+  const root = join(folder, 'root.pem');
+  writeFileSync(root, old.cert);
+  const tls: ServerTls = { ...identityOf('app.test'), root: { file: root } };
+  const plane = await start(t, { listeners: [listener('in', tls)] });
+  const client = await RawClient.secure(plane.port, {
+    servername: 'app.test',
+    ...old.issue({ name: 'client' }),
+  });
+  assert.equal(await askOn(client, 'app.test'), '200 in https app.test');
+  writeFileSync(root, next.cert);
+  assert.equal(await client.closed(), 'fin');
+  const second = await RawClient.secure(plane.port, {
+    servername: 'app.test',
+    ...next.issue({ name: 'client' }),
+  });
+  assert.equal(await askOn(second, 'app.test'), '200 in https app.test');
+  await plane.apply({ listeners: [listener('in', { ...tls, root: { inline: old.cert } })] });
+  assert.equal(await second.closed(), 'fin');
+});
+
+test('an HTTP/2 connection is told to go when its listener begins to demand a client certificate', async (t) => {
+  const clients = authority('clients');
+  const tls = identityOf('app.test');
+  const plane = await start(t, { listeners: [listener('open', tls)] });
+  const session = connectHttp2(`https://app.test:${plane.port}`, {
+    lookup: (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }]),
+    ca: ca.cert,
+  });
+  t.after(() => session.destroy());
+  const [headers] = (await once(session.request({ ':path': '/' }).resume(), 'response')) as [
+    Record<string, unknown>,
+  ];
+  assert.equal(headers[':status'], 200);
+  const gone = Promise.all([once(session, 'goaway'), once(session, 'close')]);
+  await plane.apply({ listeners: [strict('partners only', tls, clients.cert)] });
+  await gone;
+});
+
+test('connections stay open while their listener changes no more than its certificate', async (t) => {
+  const clients = authority('clients');
+  const root = { inline: clients.cert };
+  const plane = await start(t, { listeners: [listener('in', { ...identityOf('app.test'), root })] });
+  const client = await RawClient.secure(plane.port, {
+    servername: 'app.test',
+    ...clients.issue({ name: 'client' }),
+  });
+  assert.equal(await askOn(client, 'app.test'), '200 in https app.test');
+  await plane.apply({ listeners: [listener('in', { ...identityOf('app.test'), root })] });
+  assert.equal(await askOn(client, 'app.test'), '200 in https app.test');
+  client.close();
 });
 
 test('large bodies cross under TLS, and a client that does not read holds them back', async (t) => {

@@ -135,6 +135,20 @@ const described = both(
       reply.send({ status: 200, headers: [['x-served-by', who]], body: describe(request) }),
 );
 
+test('another worker refuses a connection from before its listener demanded client certificates', async (t) => {
+  const ca = authority();
+  const open = listenerTls(ca.issue({ names: ['app.test'] }));
+  const strict: ServerTls = { ...open, root: { inline: ca.cert } };
+  const [first, second] = described.map(({ routes = [] }, nth): ModelInShort => ({
+    listeners: [{ tls: nth === 0 ? open : strict, hostname: 'app.test', routes }],
+  }));
+  const { here } = await TwoWorkers.start(t, [first, second] as [ModelInShort, ModelInShort]);
+  const client = await RawClient.secure(here.port, { servername: 'app.test' });
+  const [near, far] = [await client.ask(get('/', mine)), await client.ask(get('/', theirs))];
+  assert.deepEqual([status(near), status(far)], [200, 421]);
+  client.close();
+});
+
 test('the client looks the same from there as from here: addresses, handshake, version', async (t) => {
   const ca = authority();
   const tls: ServerTls = { ...listenerTls(ca.issue({ names: ['app.test'] })), root: { inline: ca.cert } };

@@ -19,6 +19,7 @@ export interface RelayHeader {
   /** Absent where the connection is plain TCP. */
   readonly tls?: {
     readonly listener: string;
+    readonly terms?: string | undefined;
     readonly serverName?: string;
     readonly certificate?: ClientCertificate;
   };

@@ -26,6 +26,7 @@ export class RelayPort extends Port {
     const { address, port, localAddress, localPort, version, peer, tls } = header;
     const details: ReportedTls | undefined = tls && {
       listener: tls.listener,
+      terms: tls.terms,
       serverName: tls.serverName,
       certificate: tls.certificate,
     };

@@ -155,6 +155,7 @@ function headerOf(exchange: LiveExchange): RelayHeader {
     ...(tls && {
       tls: {
         listener: tls.listener,
+        ...(tls.terms !== undefined && { terms: tls.terms }),
         ...(serverName !== undefined && { serverName }),
         ...(clientCertificate && { certificate: clientCertificate }),
       },

@@ -8,6 +8,7 @@ import type {
   PolicyUse,
   ProcessSettings,
   Route,
+  ServerTls,
 } from '../../model/index.ts';
 import { policyHosts } from '../forward/policyHosts.ts';
 import { GatewayError } from '../../errors.ts';
@@ -69,6 +70,8 @@ export interface SnapshotTools extends BackendTools, TcpTools {
   /** Heads of responses are kept for spans. */
   readonly keepsResponse?: boolean;
   readonly policyTools: Omit<PolicyTools, 'place' | 'hosts' | 'sealingKey' | 'guarded' | 'tenant' | 'fetch'>;
+  /** Live: the files of a listener may change while a snapshot is in use. */
+  readonly handshakeOf: (tls: ServerTls) => NonNullable<CompiledListener['handshake']>;
   /** Counters live longer than snapshots: the same key gives the same ones. */
   readonly stats: (bind: string, listener: string, route: string) => RouteStats;
 }
@@ -238,6 +241,7 @@ class Compiler {
       bind,
       gateway: listener.gateway,
       policies: listener.policies,
+      handshake: listener.tls && this.tools.handshakeOf(listener.tls),
       router: new Router(
         listener,
         (index) => compiled[index] as CompiledRoute,

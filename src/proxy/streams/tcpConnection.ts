@@ -48,7 +48,7 @@ export class TcpConnection implements TunnelClient, ExchangeHandler, Waiter {
   readonly socket: Socket;
   /** The client, as the log has it. */
   readonly remoteAddress: string;
-  private readonly tls: DetectedTcp;
+  private readonly detected: DetectedTcp;
   private readonly route: CompiledTcpRoute;
   private readonly startedAt = Date.now();
   private readonly startedTick = performance.now();
@@ -75,19 +75,19 @@ export class TcpConnection implements TunnelClient, ExchangeHandler, Waiter {
   private lingers = false;
   private gone = false;
 
-  constructor(port: TcpPort, route: CompiledTcpRoute, tls: DetectedTcp) {
+  constructor(port: TcpPort, route: CompiledTcpRoute, detected: DetectedTcp) {
     this.port = port;
     this.route = route;
-    this.tls = tls;
-    this.socket = tls.socket;
-    this.remoteAddress = tls.reported?.address ?? peerOf(this.socket);
+    this.detected = detected;
+    this.socket = detected.socket;
+    this.remoteAddress = detected.reported?.address ?? peerOf(this.socket);
     route.stats.open++;
   }
 
   /** For the access log. */
   get record(): Omit<RawRecord, 'bind'> {
     const { startedAt, startedTick, backend, upstreamMs, received, sent, error, reason } = this;
-    const { protocol, serverName } = this.tls;
+    const { protocol, serverName } = this.detected;
     const { listener, name: route } = this.route;
     const counted = { startedAt, startedTick, upstreamMs, received, sent };
     const client = this.remoteAddress;
@@ -246,7 +246,7 @@ export class TcpConnection implements TunnelClient, ExchangeHandler, Waiter {
   private hangUp(result: TcpResult): void {
     const { socket } = this;
     if (result === 'backend_reset' || result === 'idle' || result === 'closed') {
-      const below = this.tls.raw ?? socket;
+      const below = this.detected.raw ?? socket;
       below.resetAndDestroy();
     }
     socket.destroy();

@@ -137,7 +137,12 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
     request.client ?? '127.0.0.1',
     listener === undefined
       ? undefined
-      : { listener: listener.name, serverName: host, certificate: undefined },
+      : {
+          listener: listener.name,
+          terms: listener.handshake?.terms,
+          serverName: host,
+          certificate: undefined,
+        },
   );
   snapshot.enter();
   const exchange = new TrialExchange(side, head, snapshot, {

@@ -26,6 +26,7 @@ export async function explainWith(
       ...tools,
       endpoints,
       relays: undefined,
+      handshakeOf: () => ({ terms: undefined }),
       uses: { destinations: new Set(), mcp: new Set() },
       stats: () => new RouteStats(),
       tcpStats: () => new TcpStats(),
