@@ -364,7 +364,7 @@ export function requestHead(
     renderFields(head, addHost ? snapshot.drop.requestNewHost : snapshot.drop.request, edits) +
     // Only HTTP/1.0 does without a host; its request is about the backend itself.
     (addHost ? `host: ${hostFor(rewrite, exchange.authority, destination)}\r\n` : '') +
-    (headers.forwardedFor && edits?.dropsName('x-forwarded-for') !== true ? forwardedFor(exchange) : '') +
+    (edits?.dropsName('x-forwarded-for') === true ? '' : forwardedFor(exchange, headers.forwardedFor)) +
     (headers.forwardedProto && edits?.dropsName('x-forwarded-proto') !== true
       ? `x-forwarded-proto: ${exchange.scheme}\r\n`
       : '') +
@@ -389,10 +389,15 @@ function hostFor(rewrite: HostRewrite | undefined, authority: string, destinatio
 /**
  * The client's address, behind those that earlier proxies noted. Where the configuration names the proxies that are
  * trusted, nothing of what others wrote crosses.
+ * @param adds the address of the peer is added; otherwise the backend gets only what a trusted proxy said
  */
-function forwardedFor(exchange: LiveExchange): string {
+function forwardedFor(exchange: LiveExchange, adds: boolean): string {
   const { head, forwarded } = exchange;
   const { forwardedFor: client, port } = exchange.connection;
+  if (!adds) {
+    const told = forwarded?.chain.lastIndexOf(', ') ?? -1;
+    return told === -1 ? '' : `x-forwarded-for: ${forwarded?.chain.slice(0, told)}\r\n`;
+  }
   if (forwarded !== undefined) return `x-forwarded-for: ${forwarded.chain}\r\n`;
   if (port.trustedProxies !== undefined) return `x-forwarded-for: ${client}`;
   const given = head.get('x-forwarded-for');

@@ -55,6 +55,21 @@ test('headers of untrusted clients are ignored and not forwarded', async (t) => 
   assert.equal(plane.access[0]?.client, OTHER);
 });
 
+test('without an address of the gateway in X-Forwarded-For, only the addresses of trusted proxies are forwarded', async (t) => {
+  const { ask } = await start(t, {
+    trustedProxies: ['127.0.0.2', '10.0.0.0/8'],
+    headers: { forwardedFor: false },
+  });
+  const xff = async (from: string, ...fields: readonly string[]): Promise<string | undefined> => {
+    const { seen } = await ask(from, get('/a', ...fields));
+    assert.ok(seen !== undefined);
+    return field(seen, 'x-forwarded-for');
+  };
+  assert.equal(await xff(OTHER, ...lines), undefined);
+  assert.equal(await xff(TRUSTED, ...lines), '192.0.2.7, 10.0.0.9');
+  assert.equal(await xff(TRUSTED), undefined);
+});
+
 test('rules see the address and the scheme that a trusted proxy told, and the proxy as the raw address', async (t) => {
   const { ask } = await start(t, {
     trustedProxies: ['127.0.0.2'],

@@ -1,5 +1,5 @@
 import { dropTable, hopByHop, KIND, type DropTable } from '../../http/index.ts';
-import type { HeaderSettings } from '../../model/index.ts';
+import type { ProcessSettings } from '../../model/index.ts';
 
 /** The fields of the peer that are not forwarded, by direction. */
 export interface DropTables {
@@ -12,11 +12,15 @@ export interface DropTables {
 }
 
 /** Fields the gateway writes anew replace the peer's: a client cannot forge them. */
-export function dropTables(settings: HeaderSettings): DropTables {
+export function dropTables({
+  headers: settings,
+  trustedProxies,
+}: Pick<ProcessSettings, 'headers' | 'trustedProxies'>): DropTables {
   const own = [
     // The gateway gives leave to send the body itself.
     KIND.expect,
-    ...(settings.forwardedFor ? [KIND.forwardedFor] : []),
+    // Where the configuration names the trusted proxies, the gateway writes what a trusted one said, if anything.
+    ...(settings.forwardedFor || trustedProxies !== undefined ? [KIND.forwardedFor] : []),
     ...(settings.forwardedProto ? [KIND.forwardedProto] : []),
     ...(settings.forwardedHost ? [KIND.forwardedHost] : []),
     ...(settings.requestId ? [KIND.requestId] : []),

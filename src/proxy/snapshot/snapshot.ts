@@ -104,7 +104,7 @@ export class Snapshot implements Compiled {
   private constructor(model: Model, compiler: Compiler, compiled: CompiledBinds) {
     this.model = model;
     this.settings = model.process;
-    this.drop = dropTables(model.process.headers);
+    this.drop = dropTables(model.process);
     const { accessFields } = model.process;
     if (accessFields !== undefined && model.process.accessLog !== 'none')
       this.record = compileRecord(accessFields, 'accessLog');
