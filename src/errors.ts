@@ -205,6 +205,13 @@ export const catalogue = {
     'this port speaks HTTPS',
     'The client sent plain HTTP to a port with only TLS listeners.',
   ),
+  trace_refused: entry(
+    'client',
+    405,
+    'no',
+    'method not allowed',
+    'The method is TRACE, and the route or the backend has backendAuth. A server answers TRACE with the request, so the client would read the credential of the gateway.',
+  ),
 
   // Backends
   upstream_connect_failed: entry(

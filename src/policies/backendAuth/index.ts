@@ -1,3 +1,4 @@
+import type { HeaderLine } from '../../http/index.ts';
 import { asGatewayError, GatewayError, NotEvaluated } from '../../errors.ts';
 import type { Exchange, Policy, PolicyTools } from '../policy.ts';
 import { loginError } from '../token/loginChallenge.ts';
@@ -20,6 +21,8 @@ export const backendAuth: Policy<BackendAuthSettings> = {
     const waits = senders.some((sender) => sender.waits === true);
     return {
       onRequest(exchange) {
+        if (exchange.request.method === 'TRACE')
+          throw new GatewayError('trace_refused', { headers: otherMethods });
         if (waits && exchange.trial !== undefined) throw new NotEvaluated('it asks for a credential');
         // The policy closest to the backend decides.
         withdrawCredentials(exchange);
@@ -51,6 +54,9 @@ export const backendAuth: Policy<BackendAuthSettings> = {
     };
   },
 };
+
+/** RFC 9110 §15.5.6 demands the field. */
+const otherMethods: readonly HeaderLine[] = [['allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']];
 
 const none = (): undefined => undefined;
 

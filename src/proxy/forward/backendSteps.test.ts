@@ -124,6 +124,21 @@ test('a backend with a credential of its own gets none of the credentials of the
   ]);
 });
 
+test('TRACE is refused where its answer would show a credential of the gateway, and forwarded elsewhere', async (t) => {
+  const one = await backend(t, 'one');
+  const own = [use('backendAuth', { key: 'own' })];
+  const trace = 'TRACE /shop HTTP/1.1\r\nhost: a\r\n\r\n';
+  for (const route of [{ ...routeTo([to(one)]), policies: own }, routeTo([to(one, { policies: own })])]) {
+    const plane = await planeFor(t, route);
+    const reply = await plane.ask(trace);
+    assert.equal(status(reply), 405);
+    assert.equal(field(reply, 'allow'), 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS');
+    assert.equal(plane.access[0]?.error, 'trace_refused');
+    assert.equal(one.requests.length, 0);
+  }
+  assert.equal(status(await (await planeFor(t, routeTo([to(one)]))).ask(trace)), 200);
+});
+
 test('a credential of the route overrides the header modifier of a backend', async (t) => {
   const value = { authorization: 'Basic modified' };
   for (const change of [{ add: value }, { set: value }, { remove: ['authorization'] }])
