@@ -172,7 +172,7 @@ export const catalogue = {
     500,
     'no',
     'route configuration is invalid',
-    'A policy of this route could not be prepared. The route stays closed until the configuration is corrected. See the log and /config_dump.',
+    'A policy of this route could not be prepared. The route stays closed until the configuration, or the file that it names, is corrected. See the log and /config_dump.',
   ),
   internal_error: entry(
     'gateway',

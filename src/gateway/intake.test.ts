@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryLog } from '../auth/log.testing.ts';
 import { defaults, type Model } from '../model/index.ts';
-import { WorkerEndedError } from '../workers/index.ts';
+import { WorkerEndedError, type PlaneView } from '../workers/index.ts';
 import { Intake } from './intake.ts';
 
 /** Told apart by the length of their lists of ports. */
@@ -11,8 +11,21 @@ const model = (ports: number): Model => ({
   binds: Array.from({ length: ports }, () => ({ port: 0, listeners: [] })),
 });
 
+const noState: PlaneView = {
+  binds: [],
+  closedPorts: [],
+  brokenRoutes: [],
+  certificates: [],
+  keySets: [],
+  mcp: { sessions: [], children: 0, hidden: [], circuits: [], failedStarts: [] },
+  workers: [],
+};
+
 /** An intake before a plane that takes what it is given when the test says so. */
-function stage(free = (): Promise<void> | undefined => undefined) {
+function stage(
+  free = (): Promise<void> | undefined => undefined,
+  brokenRoutes: PlaneView['brokenRoutes'] = [],
+) {
   const asked: {
     readonly ports: number;
     readonly take: () => void;
@@ -27,6 +40,7 @@ function stage(free = (): Promise<void> | undefined => undefined) {
           asked.push({ ports: binds.length, take: resolve, refuse: reject });
         }),
       useAddresses: () => Promise.resolve(),
+      view: () => Promise.resolve({ ...noState, brokenRoutes }),
     },
     log,
     free,
@@ -84,6 +98,17 @@ test('the one in use that comes again is taken without a change', async () => {
   intake.offer(model(1), []);
   await intake.settled;
   assert.deepEqual(asked(), []);
+  assert.deepEqual(intake.state.problems, []);
+});
+
+test('the one in use that comes again is applied again while a route is closed', async () => {
+  const { intake, asked, last } = stage(undefined, [{ route: 'secure', problem: 'there is no such file' }]);
+  intake.begin(model(1), []);
+  intake.offer(model(1), []);
+  await turn();
+  assert.deepEqual(asked(), [1]);
+  last().take();
+  await intake.settled;
   assert.deepEqual(intake.state.problems, []);
 });
 

@@ -10,7 +10,7 @@ import { sameModel } from './sameModel.ts';
 export interface IntakeOptions {
   /** The name of the source of the configuration. */
   readonly source: string;
-  readonly plane: Pick<Plane, 'apply' | 'useAddresses'>;
+  readonly plane: Pick<Plane, 'apply' | 'useAddresses' | 'view'>;
   readonly log: Logger;
   /** Records configurations; absent: nothing is recorded. */
   readonly audit?: Audit | undefined;
@@ -137,8 +137,7 @@ export class Intake {
   private async takeOne(next: Offer): Promise<void> {
     const { plane, source } = this.options;
     try {
-      const { inUse } = this;
-      if (inUse === undefined || !(await sameModel(next.model, inUse))) await plane.apply(next.model);
+      if (!(await this.isInUse(next.model))) await plane.apply(next.model);
       // A plane that ends takes nothing more into use.
       if (this.closed) return;
       if (this.newest === next) this.wrong = [];
@@ -151,6 +150,12 @@ export class Intake {
       this.logRefusal(problems);
       if (error instanceof WorkerEndedError && next.again !== true) void this.offerAgain(next, error.whole);
     }
+  }
+
+  /** A model with closed routes counts as another one: a file that they need may be there now. */
+  private async isInUse(model: Model): Promise<boolean> {
+    if (this.inUse === undefined || !(await sameModel(model, this.inUse))) return false;
+    return (await this.options.plane.view()).brokenRoutes.length === 0;
   }
 
   /** A worker that died by chance must not keep an old configuration in use. One that dies of this one again, does. */

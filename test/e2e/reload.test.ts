@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -19,6 +22,7 @@ import {
 } from './stage.testing.ts';
 import { RawClient } from '../../src/mcp/rawClient.testing.ts';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
+import { authority } from '../../src/proxy/certificates.testing.ts';
 import { until } from '../../src/until.testing.ts';
 
 /** A configuration with the echo app on every path and, before it, these paths answered by the gateway. */
@@ -413,4 +417,40 @@ binds:
   writeFileSync(users, 'alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n');
   await until('the route to open', async () => (await statusOf('/users')) === 200);
   assert.equal((await broken()).length, 1);
+});
+
+test('a route that was closed for want of its backendTLS file opens when the file comes', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-late-'));
+  const root = join(folder, 'ca.pem');
+  const ca = authority();
+  const backend = createServer(ca.issue({ names: ['127.0.0.1'] }), (_request, response) =>
+    response.end('secure'),
+  );
+  backend.listen(0, '127.0.0.1');
+  await once(backend, 'listening');
+  t.after(() => {
+    backend.close();
+    backend.closeAllConnections();
+    rmSync(folder, { recursive: true });
+  });
+  const { port } = backend.address() as AddressInfo;
+  await using gateway = await startGateway(`
+binds:
+- port: 0
+  listeners:
+  - routes:
+    - backends:
+      - host: 127.0.0.1:${port}
+        policies: { backendTLS: { root: ${root} } }
+`);
+  const statusNow = async (): Promise<number> => {
+    const response = await fetch(gateway.url);
+    await response.body?.cancel();
+    return response.status;
+  };
+  assert.equal(await statusNow(), 500);
+  writeFileSync(`${root}.new`, ca.cert);
+  renameSync(`${root}.new`, root);
+  await until('the route to open', async () => (await statusNow()) === 200);
+  assert.deepEqual((await gateway.configDump()).brokenRoutes, []);
 });
