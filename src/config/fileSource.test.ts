@@ -286,6 +286,25 @@ test('a file that the configuration names is followed too', async (t) => {
   assert.equal(await followed.next(), 'port 3001');
 });
 
+test('an invalid configuration is read again when a file that it names is repaired', async (t) => {
+  const directory = folder(t);
+  const api = join(directory, 'api.yaml');
+  const file = join(directory, 'config.yaml');
+  writeFileSync(file, 'binds: [{port: 3001, listeners: [{routes: []}]}]\n');
+  const followed = new Followed(t, file);
+  assert.ok(followed.source.start().ok);
+  writeFileSync(
+    `${file}.new`,
+    `mcp: {port: 3002, targets: [{name: a, openapi: {host: 'https://a', schema: {file: ${api}}}}]}\n`,
+  );
+  renameSync(`${file}.new`, file);
+  assert.match(await followed.next(), /api\.yaml/);
+  writeFileSync(`${api}.new`, 'openapi: 3.1.0\npaths: {/a: {get: {operationId: b}}}\n');
+  renameSync(`${api}.new`, api);
+  followed.pass(2_100);
+  assert.equal(await followed.next(), 'port 3002');
+});
+
 test('a file to which a description of an API refers is followed too', async (t) => {
   const directory = realpathSync(folder(t));
   const [file, main, shared] = ['config.yaml', 'main.yaml', 'shared.yaml'].map((name) =>

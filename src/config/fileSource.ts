@@ -69,13 +69,13 @@ export class FileSource {
     this.#watch.close();
   }
 
-  /** An invalid file names nothing; what the one in force names is still followed. */
+  /** What the configuration in force names is still followed while a newer one is invalid. */
   #follow(result: LoadResult, text: string | undefined): LoadResult {
     if (result.ok) {
       this.#text = text;
       this.#files = result.files;
-      this.#watch.follow([this.#options.file, ...result.files]);
     }
+    this.#watch.follow([...new Set([this.#options.file, ...this.#files, ...(result.files ?? [])])]);
     return withMissingCommands(result, this.#options.env);
   }
 

@@ -31,7 +31,12 @@ export type LoadResult =
       /** No port would be open, and the text does not say `binds: []`. */
       readonly closesEverything: boolean;
     }
-  | { readonly ok: false; readonly problems: readonly Problem[] };
+  | {
+      readonly ok: false;
+      readonly problems: readonly Problem[];
+      /** Files that the text names: the problem may be the content of one. Absent where the text is no tree. */
+      readonly files?: readonly string[];
+    };
 
 export interface LoadOptions {
   /** Name that problems and places carry. */
@@ -52,7 +57,7 @@ export function loadText(text: string, options: LoadOptions): LoadResult {
   const result = loadTree(tree, options);
   const secrets = result.ok ? result.secrets : secretsOf(tree.value, tree, env);
   const conceal = concealer(tree, env, secrets);
-  if (!result.ok) return { ok: false, problems: result.problems.map(conceal) };
+  if (!result.ok) return { ...result, problems: result.problems.map(conceal) };
   return { ...result, warnings: result.warnings.map(conceal) };
 }
 
@@ -77,8 +82,11 @@ function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
   checkReferences(value, report);
   problems.push(...overrideProblems);
 
+  const placeOf = (path: Path): Place => ({ file, ...tree.place(path, 'value'), path: formatPath(path) });
+  const named = namedFiles(value, placeOf);
+  const files = named.flatMap(({ kind, name }) => (kind === 'file' ? [name] : []));
   if (settings === undefined || problems.length > 0)
-    return { ok: false, problems: shortened(problems.toSorted(compareProblems), file) };
+    return { ok: false, problems: shortened(problems.toSorted(compareProblems), file), files };
 
   const { model, attached } = buildModel(settings, overrides, tree, file);
   const { terminationDeadlineMs, minTerminationDeadlineMs } = model.process.fixed;
@@ -88,10 +96,8 @@ function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
       'value',
       'is longer than connectionTerminationDeadline, after which everything is closed',
     );
-    return { ok: false, problems };
+    return { ok: false, problems, files };
   }
-  const placeOf = (path: Path): Place => ({ file, ...tree.place(path, 'value'), path: formatPath(path) });
-  const named = namedFiles(value, placeOf);
   const levelPath = ['config', 'logging', 'level'];
   const places = {
     top: placeOf([]),
@@ -102,12 +108,7 @@ function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
     ok: true,
     model,
     warnings: warningsOf(model, places, attached).toSorted(compareProblems),
-    files: [
-      ...new Set([
-        ...named.flatMap(({ kind, name }) => (kind === 'file' ? [name] : [])),
-        ...readFiles(model),
-      ]),
-    ],
+    files: [...new Set([...files, ...readFiles(model)])],
     named,
     secrets: secretsOf(value, tree, env),
     closesEverything: model.binds.length === 0 && !('binds' in settings && settings.binds !== undefined),
