@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -83,6 +91,19 @@ test('a file that was written in place is due when it was left alone, a replaced
   writeFileSync(`${file}.new`, 'c');
   renameSync(`${file}.new`, file);
   assert.equal(due(), false, 'it was written to under its own name, too');
+});
+
+test('a file is due again when its permissions have changed', () => {
+  const file = path('permissions');
+  writeFileSync(file, 'a', { mode: 0o000 });
+  let now = 0;
+  const settling = new Settling(fileMark(file), () => now);
+  const due = (): boolean => settling.due(fileMark(file));
+  chmodSync(file, 0o644);
+  assert.equal(due(), false);
+  now += quietMs;
+  assert.equal(due(), true);
+  assert.equal(due(), false, 'once');
 });
 
 test('an address is named without its query, its fragment and its user information', () => {

@@ -8,15 +8,16 @@ export const quietMs = 2_000;
 export interface FileMark {
   /** The identity of the file: another one after a rename or the turn of a link. Empty where there is none. */
   readonly identity: string;
-  /** Changes with every write to that file. */
+  /** Changes with every write to that file, and with its owner and permissions, which may have forbidden to read it. */
   readonly version: string;
 }
 
 const absent: FileMark = { identity: '', version: '' };
 
-const markOf = (path: string, { dev, ino, size, mtimeNs }: BigIntStats): FileMark => ({
+const markOf = (path: string, { dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): FileMark => ({
   identity: `${path} ${dev} ${ino}`,
-  version: `${size} ${mtimeNs}`,
+  // The clock of a file system is coarse, so the mode is a part, too.
+  version: `${size} ${mtimeNs} ${ctimeNs} ${mode}`,
 });
 
 export const fileMark = (file: string): FileMark => {
