@@ -13,6 +13,8 @@ export interface FakeRequest {
   readonly method?: string;
   readonly target?: string;
   readonly host?: string;
+  /** Unless given, the host. */
+  readonly shownAuthority?: string;
   readonly scheme?: 'http' | 'https';
   readonly remoteAddress?: string;
   readonly headers?: readonly HeaderLine[];
@@ -85,7 +87,7 @@ export class FakeExchange implements Exchange {
       host: host.replace(/:\d+$/, ''),
       authority: host,
       scheme,
-      shownAuthority: host,
+      shownAuthority: fake.shownAuthority ?? host,
       shownScheme:
         scheme === 'https' || lines.some(([name, value]) => name === 'x-forwarded-proto' && value === 'https')
           ? 'https'

@@ -10,11 +10,13 @@ export const requestRedirect: Policy<RequestRedirectSettings> = {
   prepare: ({ scheme, authority, path, status }) => ({
     onRequest(exchange) {
       const { request } = exchange;
-      const target = withQuery(rewrittenPath(path, exchange), request.query);
+      // `OPTIONS *` is about the whole server, and has no path (RFC 9112 §3.2.4).
+      const isPathless = request.path === '*' && path?.kind !== 'full';
+      const target = isPathless ? '' : withQuery(rewrittenPath(path, exchange), request.query);
       const host = hostOf(exchange, scheme, authority);
       const base = host === '' ? '' : `${scheme ?? request.scheme}://${host}`;
       // A path of two slashes would be read as the name of another host.
-      const location = base === '' ? target.replace(/^\/{2,}/, '/') : base + target;
+      const location = base === '' ? target.replace(/^\/{2,}|^$/, '/') : base + target;
       return { status, headers: [['location', location]] };
     },
   }),
@@ -26,7 +28,7 @@ function hostOf(
   scheme: string | undefined,
   rewrite: AuthorityRewrite | undefined,
 ): string {
-  const given = rewrite?.kind === 'full' ? rewrite.authority : exchange.request.authority;
+  const given = rewrite?.kind === 'full' ? rewrite.authority : exchange.request.shownAuthority;
   const [, name = '', portGiven = ''] = /^(\[[^\]]*\]|[^:]*)(?::(\d*))?$/.exec(given) ?? [];
   const host = rewrite?.kind === 'host' ? rewrite.host : name;
   if (host === '') return '';

@@ -36,6 +36,21 @@ test('host and port are replaced together or one by one', () => {
   assert.equal(to({ authority: { host: '[::1]' } }, { host: '[::2]:1' }), 'http://[::1]:1/');
 });
 
+test('behind a trusted proxy the address has the host that clients see', () => {
+  const behind = { host: 'gateway.internal:8080', shownAuthority: 'shop.test:8443' };
+  assert.equal(to({ path: { full: '/x' } }, behind), 'http://shop.test:8443/x');
+  assert.equal(to({ scheme: 'https' }, behind), 'https://shop.test/');
+  assert.equal(to({ authority: { host: 'b.test' } }, behind), 'http://b.test:8443/');
+});
+
+test('the redirect of OPTIONS * has no path of its own', () => {
+  const all = { method: 'OPTIONS', target: '*', matchedPrefix: '' };
+  assert.equal(to({ scheme: 'https' }, all), 'https://gateway.test');
+  assert.equal(to({ path: { prefix: '/x' } }, all), 'http://gateway.test');
+  assert.equal(to({ path: { full: '/x' } }, all), 'http://gateway.test/x');
+  assert.equal(to({ status: 301 }, { ...all, host: '' }), '/');
+});
+
 test('with another scheme the port of the old one is left out', () => {
   assert.equal(to({ scheme: 'https' }, { host: 'a.test:8080' }), 'https://a.test/');
   assert.equal(
