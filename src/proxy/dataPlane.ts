@@ -526,7 +526,7 @@ export class DataPlane {
       await opened.listen(bind.port, bind.address);
     } catch (error) {
       opened.destroy();
-      const problem = bindProblem(bind, error);
+      const problem = bindProblem(bind, error, this.ports.values());
       if (bind.optional === true) return { problem: problem.message };
       throw problem;
     }

@@ -49,6 +49,7 @@ function bind(port: number, host: string): PortSocket {
  * @param port 0 for any free one
  * @param address every address of the machine where absent: IPv4 alone where IPv6 is off
  * @param joins there are sockets of this gateway on the port already
+ * @param open the ports of this gateway that are open
  * @throws Error saying which port and why
  */
 export function bindPort(
@@ -56,18 +57,19 @@ export function bindPort(
   address: string | undefined,
   count: number,
   joins = false,
+  open: Parameters<typeof bindProblem>[2] = [],
 ): readonly PortSocket[] {
   try {
     return bindAll(port, address ?? '::', count, joins);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (address !== undefined || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL'))
-      throw bindProblem({ port, ...(address === undefined ? {} : { address }) }, error);
+      throw bindProblem({ port, ...(address === undefined ? {} : { address }) }, error, open);
   }
   try {
     return bindAll(port, '0.0.0.0', count, joins);
   } catch (error) {
-    throw bindProblem({ port }, error);
+    throw bindProblem({ port }, error, open);
   }
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { defaults, type Model } from '../model/index.ts';
+import { freePorts } from '../proxy/ports.testing.ts';
 import { bindPort } from './portSocket.ts';
 import { Sockets } from './sockets.ts';
 
@@ -42,6 +43,34 @@ test('a port in use is reported by its number, and no port stays bound', async (
   );
   assert.deepEqual(sockets.ports, []);
   other.close();
+});
+
+test('an address that overlaps with that of an open port is refused, and the reason names this gateway', async (t) => {
+  const [port = 0] = await freePorts(1);
+  const on = (address?: string): Model => ({
+    process: defaults,
+    binds: [{ port, listeners: [], ...(address !== undefined && { address }) }],
+  });
+  const sockets = new Sockets(1);
+  t.after(() => sockets.close());
+  const [key = ''] = sockets.open(on());
+  const server = createServer().listen(handles(sockets, 1).get(key));
+  t.after(() => server.close());
+  await once(server, 'listening');
+  assert.throws(
+    () => sockets.open(on('127.0.0.1')),
+    /EADDRINUSE \(this gateway listens there on an address that overlaps/,
+  );
+  assert.deepEqual(sockets.ports, [{ key, port }]);
+  server.close();
+  sockets.close();
+
+  const [first = ''] = sockets.open(on('127.0.0.1'));
+  const other = createServer().listen(handles(sockets, 1).get(first));
+  t.after(() => other.close());
+  await once(other, 'listening');
+  assert.deepEqual(sockets.open(on('127.0.0.2')), [`127.0.0.2:${port}`]);
+  assert.throws(() => sockets.open(on()), /this gateway listens there/);
 });
 
 test('an optional port in use is marked as closed, and opened with a later model', async () => {

@@ -111,7 +111,7 @@ export class Sockets {
     const inherited = this.inherited.get(key) ?? [];
     this.inherited.delete(key);
     const [first] = inherited;
-    if (first === undefined) return bindPort(port, address, this.workers);
+    if (first === undefined) return bindPort(port, address, this.workers, false, this.ports);
     const missing = Math.max(0, this.workers - inherited.length);
     try {
       return [...inherited, ...bindPort(first.port, address, missing, true)];

@@ -15,10 +15,27 @@ const hints: ReadonlyMap<string, string> = new Map([
   ['EACCES', 'this user may not open it; ports below 1024 take a privilege'],
 ]);
 
-/** Says which port could not be bound, and why. */
-export function bindProblem({ port, address }: Pick<Bind, 'port' | 'address'>, cause: unknown): Error {
+/** One address and all addresses overlap, and the old one stays open until the swap. */
+const ownPort = 'this gateway listens there on an address that overlaps; such a change takes a restart';
+
+/** The keys of all addresses together begin with the port, or with one of these. */
+const everywhere = /^(?:\d+$|0\.0\.0\.0:|\[::\]:)/;
+
+/**
+ * Says which port could not be bound, and why.
+ * @param open the ports of this gateway that are open
+ */
+export function bindProblem(
+  { port, address }: Pick<Bind, 'port' | 'address'>,
+  cause: unknown,
+  open: Iterable<{ readonly key: string; readonly port: number }> = [],
+): Error {
   const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
-  const hint = hints.get(code);
+  const isWide = address === undefined || address === '0.0.0.0' || address === '::';
+  const isOwn =
+    code === 'EADDRINUSE' &&
+    [...open].some((one) => one.port === port && (isWide || everywhere.test(one.key)));
+  const hint = isOwn ? ownPort : hints.get(code);
   const on = address === undefined ? '' : ` on ${address}`;
   const error = new Error(
     `port ${port}${on} cannot be bound: ${code}${hint === undefined ? '' : ` (${hint})`}`,

@@ -192,7 +192,7 @@ export class UdpPlane {
       await port.listen(bind.port, bind.address, others);
     } catch (error) {
       port.destroy();
-      throw bindProblem(bind, error);
+      throw bindProblem(bind, error, this.ports.values());
     }
     return port;
   }
