@@ -217,6 +217,22 @@ test('a request that is still being written, and an answer that has begun, have 
   assert.deepEqual(await asker.outcome, { status: 200, body: 'soon' });
 });
 
+test('a time limit that passes while the client still sends does not count against the backend', async (t) => {
+  const backend = await startBackend(t, {});
+  const endpoint = endpointAt(t, backend.port, { eviction: evictAtOnce });
+  const connection = endpoint.take();
+  const text = post('a body');
+  connection.begin(new Asker(), false, false);
+  connection.write(text.slice(0, -3));
+  await until('the connection is there', () => connection.connected);
+  connection.tooSlow();
+  assert.equal(endpoint.health.isEjected(Date.now()), false);
+  connection.write(text.slice(-3));
+  connection.sent();
+  connection.tooSlow();
+  assert.equal(endpoint.health.isEjected(Date.now()), true);
+});
+
 test('a user that takes no more holds the backend back until it resumes', async (t) => {
   const backend = await startBackend(t, {
     onRequest: (_request, one) => {

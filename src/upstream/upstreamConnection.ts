@@ -246,7 +246,9 @@ export class UpstreamConnection implements ResponseReaderHost {
 
   /** The user has waited for an answer as long as it may. */
   tooSlow(): void {
-    if (this.silent && this.connected && this.endpoint.watched) this.endpoint.health.failed();
+    // A backend that waits for the rest of a request is not to blame: the client decides when it sends that.
+    if (this.requestSent && this.silent && this.connected && this.endpoint.watched)
+      this.endpoint.health.failed();
   }
 
   /** The user lost interest: an answer under way cannot be skipped, so the connection goes. */
