@@ -8,6 +8,7 @@ import { ResponseReader, idleHint, type ResponseReaderHost } from './upstreamRes
 import { ReadBuffers, shared } from './buffers.ts';
 import { ConnectionPool } from './connectionPool.ts';
 import { ChannelError, Http2Channel } from './http2Channel.ts';
+import { surviveLostWrites } from './lostWrites.ts';
 import { openPlain, openTls, tlsProblem, type Reading } from './open.ts';
 import { FairReader } from './fairReads.ts';
 import type { TlsMaterial } from './tls.ts';
@@ -19,6 +20,9 @@ const blameless: ReadonlySet<ErrorCode> = new Set(['internal_error', 'upstream_n
 
 const closed = 'closed by the backend';
 const cutOff = 'closed without an end of TLS: the answer may not be whole';
+
+/** After a lost write the head of the answer must be here in this time: the system has received it already. */
+const LOST_WRITE_MS = 1_000;
 
 /** A socket, or what stands for one. */
 type UpstreamSocket = Socket | Http2Channel;
@@ -57,7 +61,10 @@ export class UpstreamConnection implements ResponseReaderHost {
   private requestSent = false;
   /** When it was, by the clock of the endpoint; 0 while it is not. */
   private sentAt = 0;
-  private connectTimer: NodeJS.Timeout | undefined;
+  /** Limits the time to connect, and that of an answer after a lost write. */
+  private timer: NodeJS.Timeout | undefined;
+  /** The error code of a write that failed because the backend had closed the connection. */
+  private lostWrite: string | undefined;
   /** The backend has not yet taken what was written. */
   private full = false;
   private readonly reads: FairReader;
@@ -71,7 +78,7 @@ export class UpstreamConnection implements ResponseReaderHost {
     this.generation = endpoint.tls?.generation ?? 0;
     this.socket = this.open(alone);
     this.reads = new FairReader(this.socket);
-    this.connectTimer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
+    this.timer = setTimeout(() => this.end('connect timeout'), settings.connectTimeoutMs);
     this.socket.on('connect', () => this.onReached());
     this.socket.on('drain', () => {
       if (!this.full) return;
@@ -79,7 +86,7 @@ export class UpstreamConnection implements ResponseReaderHost {
       this.guard(() => (this.user ?? this.passenger)?.onWritable());
     });
     this.socket.on('end', () => {
-      if (this.passenger === undefined) this.end(this.watch?.inOrder === false ? cutOff : closed);
+      if (this.passenger === undefined) this.end(this.ending);
       else this.guard(() => this.passenger?.onEnd());
     });
     this.socket.on('error', (error: NodeJS.ErrnoException) => this.onError(error));
@@ -102,17 +109,23 @@ export class UpstreamConnection implements ResponseReaderHost {
         return this.onData(bytes as Buffer, length);
       },
     };
-    if (endpoint.tls === undefined) return openPlain(endpoint, reading);
+    if (endpoint.tls === undefined) return this.lasting(openPlain(endpoint, reading));
     if (endpoint.answerEnds?.watch === true) return this.openWatched(endpoint.tls);
-    return this.negotiating(
-      openTls(endpoint, reading, endpoint.tls.options(), endpoint.session(this.generation)),
-    );
+    const { generation } = this;
+    const socket = openTls(endpoint, reading, endpoint.tls.options(), endpoint.session(generation));
+    return this.negotiating(this.lasting(socket));
+  }
+
+  private lasting<Opened extends Socket>(socket: Opened): Opened {
+    surviveLostWrites(socket, (code) => this.onLostWrite(code));
+    return socket;
   }
 
   private openWatched(tls: TlsMaterial): UpstreamSocket {
     const { endpoint, generation } = this;
     const watch = openWatchedTls(endpoint, tls.options(), endpoint.session(generation));
     this.watch = watch;
+    this.lasting(watch.below);
     watch.socket.on('data', (bytes: Buffer) => this.onData(bytes, bytes.length));
     return this.negotiating(watch.socket);
   }
@@ -133,7 +146,7 @@ export class UpstreamConnection implements ResponseReaderHost {
 
   private onConnected(): void {
     this.connected = true;
-    clearTimeout(this.connectTimer);
+    clearTimeout(this.timer);
     this.endpoint.health.connected();
     this.guard(() => this.user?.onConnected?.());
   }
@@ -236,7 +249,7 @@ export class UpstreamConnection implements ResponseReaderHost {
   reset(): void {
     if (this.dead) return;
     this.dead = true;
-    clearTimeout(this.connectTimer);
+    clearTimeout(this.timer);
     this.buffers.drop();
     this.endpoint.gone(this);
     // Under TLS an end without a close_notify says the same.
@@ -260,7 +273,7 @@ export class UpstreamConnection implements ResponseReaderHost {
   close(): void {
     if (this.dead) return;
     this.dead = true;
-    clearTimeout(this.connectTimer);
+    clearTimeout(this.timer);
     this.buffers.drop();
     this.endpoint.gone(this);
     this.socket.destroy();
@@ -336,10 +349,14 @@ export class UpstreamConnection implements ResponseReaderHost {
     if (this.watch !== undefined && this.answer.saysLength) this.endpoint.answerEnds?.saidLength();
     this.buffers.leave();
     this.answer.reset();
-    if (keep && this.requestSent && !this.dead && ++this.served < this.endpoint.maxRequests) {
+    if (keep && this.mayCarryMore && ++this.served < this.endpoint.maxRequests) {
       this.reused = true;
       this.endpoint.give(this);
     } else this.close();
+  }
+
+  private get mayCarryMore(): boolean {
+    return this.requestSent && this.lostWrite === undefined && !this.dead;
   }
 
   fail(code: ErrorCode, detail: string): void {
@@ -358,6 +375,27 @@ export class UpstreamConnection implements ResponseReaderHost {
     this.close();
     user?.onFailure(code, detail, silent);
     passenger?.onFailure(code, detail);
+  }
+
+  /**
+   * The backend has closed the connection while the request is written. It may have answered before, for instance
+   * to refuse a large upload.
+   * @returns true to read on
+   */
+  private onLostWrite(code: string): boolean {
+    if (this.dead || !this.connected || this.user === undefined) return false;
+    this.lostWrite = code;
+    this.timer = setTimeout(() => {
+      if (!this.answer.begun) this.end(code);
+    }, LOST_WRITE_MS);
+    return true;
+  }
+
+  /** The reason for an end of the connection. */
+  private get ending(): string {
+    if (this.watch?.inOrder === false) return cutOff;
+    // A reset that followed an orderly end fails a write with EPIPE; the answer before that end is whole.
+    return this.watch === undefined && this.lostWrite === 'ECONNRESET' ? this.lostWrite : closed;
   }
 
   private onError(error: NodeJS.ErrnoException): void {

@@ -341,6 +341,29 @@ test('a backend that answers before it has the whole body ends that request clea
   );
 });
 
+test('a client that uploads learns the refusal of a backend that answers and hangs up', async () => {
+  await withBackend(
+    {
+      onHead: (connection) => {
+        connection.socket.pause();
+        connection.socket.end('HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig', () =>
+          connection.close(),
+        );
+      },
+    },
+    async (plane, backend) => {
+      const client = await plane.client();
+      client.send('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3000000\r\n\r\n');
+      client.send(Buffer.alloc(3_000_000));
+      const answer = await client.answer();
+      assert.equal(status(answer), 413);
+      assert.equal(answer.body.toString(), 'big');
+      await backend.until('the connection is gone', () => backend.connections.size === 0);
+      client.close();
+    },
+  );
+});
+
 test('time limits end a silent backend with 504, and its connection', async () => {
   const backend = await RawBackend.start({});
   const plane = await TestPlane.start({
