@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
+import { defaults } from '../../model/index.ts';
 import { policySchemas } from '../../policies/index.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
 import { field, get, ok, post, RawBackend, status, type BackendScript } from '../wire.testing.ts';
@@ -83,6 +84,30 @@ test('with failOpen a larger request goes on as it comes', async () => {
   client.send(`${chunk('y'.repeat(5))}0\r\n\r\n`);
   assert.equal((await client.answer()).body.toString(), 'yes');
   assert.equal(backend.requests[1]?.body.toString(), 'x'.repeat(11) + 'y'.repeat(5));
+});
+
+test('with failOpen a backend that takes the gathered body slowly has the time limit for each part', async (t) => {
+  t.mock.timers.enable({ apis: ['Date', 'setInterval'], now: Date.now() });
+  const size = 20_000_001;
+  let began = 0;
+  const { plane, backend } = await stage(
+    { request: { maxBytes: size - 1_000_000, failureMode: 'failOpen' } },
+    {
+      onConnection: ({ socket }) => {
+        began = Date.now();
+        // Time passes with the bytes that the backend takes: 100 KB a second.
+        socket.on('data', (bytes: Buffer) => t.mock.timers.tick(Math.ceil(bytes.length / 100)));
+      },
+      onRequest: (_request, connection) => connection.send(ok('yes')),
+    },
+  );
+  const client = await plane.client();
+  client.send(`${chunkedPost}${size.toString(16)}\r\n`);
+  client.send(Buffer.alloc(size, 'x'));
+  client.send('\r\n0\r\n\r\n');
+  assert.equal(status(await client.answer()), 200);
+  assert.equal(backend.requests[0]?.body.length, size);
+  assert.ok(Date.now() - began > 2 * defaults.limits.bodyTimeoutMs, 'the body takes longer than a pause may');
 });
 
 const answers: Record<string, string> = {

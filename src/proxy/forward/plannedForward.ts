@@ -20,6 +20,9 @@ const refused: ReadonlySet<ErrorCode> = new Set(['upstream_unhealthy', 'upstream
 /** Framing that a body in many small chunks may have besides its payload. */
 const FRAMING_MOST = 65_536;
 
+/** A kept body streams on in pieces of this size: the backend has the time limit of the client's body for each. */
+const REST_PIECE = 262_144;
+
 /**
  * A request that is forwarded by a plan: tried again after failures, gathered in memory before it is sent, copied to
  * mirrors, its answer gathered. The body of the request is kept while it may have to be sent again.
@@ -33,6 +36,8 @@ export class PlannedForward extends Forward implements Hedged {
   private staleRetried = false;
   /** The request body so far, framing included, as long as somebody may need it again. */
   private kept: GatheredBytes | undefined;
+  /** The part of the kept body that is still to be sent, while the client waits. */
+  private rest: Buffer = EMPTY;
   /** The request body is complete. */
   private complete: boolean;
   /** Set while the body is gathered, which is sent when it is whole. */
@@ -207,6 +212,7 @@ export class PlannedForward extends Forward implements Hedged {
     if (this.kept !== undefined) this.keep(this.kept, bytes, from, to);
     // Between two tries the body waits in memory, and the client with it.
     if (!this.between) {
+      this.flushRest();
       super.take(bytes, from, to, done);
       if (done) this.beginHedges();
     } else if (!done) this.exchange.connection.pauseBody();
@@ -259,11 +265,30 @@ export class PlannedForward extends Forward implements Hedged {
     if (exchange.span !== undefined) exchange.connection.port.tracing?.attempt(exchange, this.destination);
     upstream.cork();
     upstream.write(signedHead(exchange, this.destination, this.upgrade, body));
-    const more = body.length === 0 || upstream.write(body);
+    this.rest = body;
+    if (this.complete) this.flushRest();
+    else this.sendRest();
     upstream.uncork();
     if (this.complete) upstream.sent();
-    else if (more) exchange.connection.resumeBody(exchange);
+  }
+
+  /** Sends as much of the rest as the backend takes now. The client waits if the backend does not take all of it. */
+  private sendRest(): void {
+    const { exchange, upstream } = this;
+    let more = true;
+    while (more && this.rest.length > 0) {
+      const piece = this.rest.subarray(0, REST_PIECE);
+      this.rest = this.rest.subarray(piece.length);
+      more = upstream.write(piece);
+    }
+    if (more) exchange.connection.resumeBody(exchange);
     else exchange.connection.pauseBody();
+  }
+
+  private flushRest(): void {
+    const { rest } = this;
+    this.rest = EMPTY;
+    if (rest.length > 0) this.upstream.write(rest);
   }
 
   override fail(error: GatewayError): void {
@@ -275,7 +300,7 @@ export class PlannedForward extends Forward implements Hedged {
   // The answer
 
   override onWritable(): void {
-    if (!this.between) super.onWritable();
+    if (!this.between) this.sendRest();
   }
 
   override onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
@@ -409,6 +434,7 @@ export class PlannedForward extends Forward implements Hedged {
 
   private endTry(): void {
     this.between = true;
+    this.rest = EMPTY;
     clearTimeout(this.tryTimer);
   }
 
