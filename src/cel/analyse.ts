@@ -27,7 +27,7 @@ const addresses = new Set(['ip', 'cidr']);
 export class Analysis {
   /** Dotted names of the variables used, as far as they are constant. */
   readonly used = new Set<string>();
-  /** How often a declared object is used as a value of its own. */
+  /** The number of uses of a declared object as a value of its own. */
   private readonly ofWholes = new Map<string, number>();
   /** Ids of the expressions that are a map of header fields. */
   readonly headers = new Set<bigint>();

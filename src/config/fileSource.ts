@@ -69,7 +69,7 @@ export class FileSource {
     this.#watch.close();
   }
 
-  /** What the configuration in force names is still followed while a newer one is invalid. */
+  /** The source still follows the files of the configuration in force while a newer one is invalid. */
   #follow(result: LoadResult, text: string | undefined): LoadResult {
     if (result.ok) {
       this.#text = text;

@@ -21,7 +21,7 @@ export class RateHistory {
   private readonly now: () => number;
   private readonly kept: RateSample[] = [];
   private last: Reading | undefined;
-  /** Those of the last `recentMs`, and one before them. */
+  /** Readings of the last `recentMs`, and the one before them. */
   private readonly recent: Reading[] = [];
   private timer: NodeJS.Timeout | undefined;
   private closed = false;

@@ -1,7 +1,7 @@
 import { isSecretName, redacted } from './redact.ts';
 import { hideSecretForms } from './secretForms.ts';
 
-/** One expression for both would read the rest of a name once for each word in it. */
+/** A single expression for both would read the rest of a name once for each word in it. */
 const plainName = /^[\w.-]*$/;
 const secretWord = /token|secret|passw(?:or)?d|key|auth|credential/i;
 /** Flags whose value is a header, in the manner of curl. */

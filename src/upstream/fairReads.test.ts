@@ -27,7 +27,7 @@ test('a reader rests after its reads of a turn, and goes on unless its user hold
     const reader = new FairReader(stream);
     for (let read = 0; read < MAX_READS + 2; read++) reader.noteRead();
     assert.deepEqual(calls, ['pause']);
-    // What the user says meanwhile does not cut the turn of the others short.
+    // The answer of the user meanwhile does not cut the turn of the others short.
     reader.pause();
     reader.resume();
     assert.deepEqual(calls, ['pause', 'pause']);

@@ -23,7 +23,7 @@ export interface SharedSession {
   /** No further request takes it: it ends with its last one. */
   left: boolean;
   connected: boolean;
-  /** Nothing came of it while a request waited for its answer: it may be dead. */
+  /** It brought no byte while a request waited for its answer: it may be dead. */
   silent: boolean;
   /** The waiters for its completion. */
   readonly waiting: Set<SessionWaiter>;

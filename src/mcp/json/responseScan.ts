@@ -445,7 +445,7 @@ export class ResponseScan {
     return collected?.finish(this.bytes, this.collectFrom, this.at).toString();
   }
 
-  /** What is collected, unless it is too long up to `end`. A key that is too long is none that is watched. */
+  /** The text that was collected; undefined where it is too long up to `end`. No watched key is that long. */
   private collecting(end: number): GatheredBytes | undefined {
     const { collected, heldDepth } = this;
     if (collected === undefined || this.flaw !== undefined) return undefined;

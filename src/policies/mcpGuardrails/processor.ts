@@ -20,7 +20,7 @@ const most = {
 /** A call may outlive the HTTP request: the client can come back for a stream that broke. */
 const nobody = { onClose: () => undefined };
 
-/** One gRPC service that checks messages. */
+/** A gRPC service that checks messages. */
 export class Processor {
   readonly name: string;
   readonly settings: ProcessorSettings;

@@ -73,7 +73,7 @@ function nameOf({ identity, user, apiKey }: LiveExchange): string {
   return `${identity?.subject ?? ''} at ${identity?.issuer ?? ''}`;
 }
 
-/** One request on its way to the console, and the response on its way back. */
+/** A request on its way to the console, and the response on its way back. */
 class ConsoleForward {
   private readonly exchange: LiveExchange;
   private readonly door: ConsoleDoorAddress;

@@ -15,7 +15,7 @@ const hints: ReadonlyMap<string, string> = new Map([
   ['EACCES', 'this user may not open it; ports below 1024 take a privilege'],
 ]);
 
-/** One address and all addresses overlap, and the old one stays open until the swap. */
+/** A single address overlaps with all addresses, and the old one stays open until the swap. */
 const ownPort = 'this gateway listens there on an address that overlaps; such a change takes a restart';
 
 /** The keys of all addresses together begin with the port, or with one of these. */

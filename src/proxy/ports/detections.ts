@@ -35,7 +35,7 @@ function detectionOf(
     else if (protocol === 'TCP') tcp ??= name;
     else if (protocol !== 'UDP') {
       const { tls, hostname } = listener;
-      // What else is behind TLS we do not know, and promise nothing.
+      // The gateway does not know any other protocol behind TLS, and promises nothing.
       const http = protocol === 'HTTPS';
       const identity = tls && (http ? identities.useForHttp(tls) : identities.use(tls, []));
       if (identity !== undefined) used.add(identity);

@@ -19,7 +19,7 @@ export function dropTables({
   const own = [
     // The gateway gives leave to send the body itself.
     KIND.expect,
-    // Where the configuration names the trusted proxies, the gateway writes what a trusted one said, if anything.
+    // If the configuration names trusted proxies, the gateway writes the field itself, with the words of a trusted one.
     ...(settings.forwardedFor || trustedProxies !== undefined ? [KIND.forwardedFor] : []),
     ...(settings.forwardedProto ? [KIND.forwardedProto] : []),
     ...(settings.forwardedHost ? [KIND.forwardedHost] : []),
