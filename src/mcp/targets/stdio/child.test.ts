@@ -151,7 +151,8 @@ for (const output of ['stdout', 'stderr'] as const)
       turns.set(turn, (turns.get(turn) ?? 0) + 1);
       count++;
     };
-    const command = 'yes | head -n 100000; echo last';
+    // It stays: Node hands over the last of stderr at once when a child exits.
+    const command = 'yes | head -n 100000; echo last; cat >/dev/null';
     const child = new Child(
       stdioTarget({ cmd: '/bin/sh', args: ['-c', output === 'stderr' ? `{ ${command}; } >&2` : command] }),
       { PATH: process.env['PATH'] ?? '' },
