@@ -125,6 +125,11 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     return socket.bytesRead === this.readBefore && Date.now() - this.sentAt >= SILENCE_MS;
   }
 
+  /** No byte of the last request waits here: the channel would read it as the head of the next one. */
+  get isClear(): boolean {
+    return this.writableLength === 0 && this.pending.length === 0;
+  }
+
   /** False where the next request would have to wait for a connection: it belongs to a channel that is not open yet. */
   get hasPlace(): boolean {
     return this.sessions.hasRoom(this.shared);
@@ -133,7 +138,14 @@ export class Http2Channel extends Duplex implements SessionWaiter {
   /** Takes a place for the next request. The one before it is over, although its stream may have yet to end. */
   reserve(): void {
     if (this.destroyed) return;
-    if (this.stream !== undefined) this.settle();
+    const { stream } = this;
+    if (!this.isClear) {
+      this.destroy(new Error('the last request was not sent whole'));
+      return;
+    }
+    if (stream !== undefined) this.settle();
+    // Its answer came first, and nobody waits for the rest of the request.
+    if (stream?.writableFinished === false) stream.close(constants.NGHTTP2_CANCEL);
     this.claim();
   }
 

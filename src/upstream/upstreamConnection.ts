@@ -169,7 +169,7 @@ export class UpstreamConnection implements ResponseReaderHost {
   get usable(): boolean {
     const { socket } = this;
     if (this.dead || this.user !== undefined || socket.readableEnded || socket.destroyed) return false;
-    return !(socket instanceof Http2Channel) || socket.hasPlace;
+    return !(socket instanceof Http2Channel) || (socket.isClear && socket.hasPlace);
   }
 
   /**

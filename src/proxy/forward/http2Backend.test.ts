@@ -27,7 +27,7 @@ interface Stage {
   readonly sessions: () => number;
 }
 
-async function start(t: TestContext, serve: Serve, tls = false): Promise<Stage> {
+async function start(t: TestContext, serve: Serve, tls = false, most?: number): Promise<Stage> {
   const ca = authority();
   const server = tls ? createSecureServer(ca.issue({ names: ['127.0.0.1'] })) : createServer();
   let sessions = 0;
@@ -51,6 +51,7 @@ async function start(t: TestContext, serve: Serve, tls = false): Promise<Stage> 
             host: '127.0.0.1',
             port,
             http2: true,
+            ...(most === undefined ? {} : { connections: { maxConnections: most, maxPendingRequests: 10 } }),
             ...(tls
               ? {
                   tls: {
@@ -308,4 +309,44 @@ test('a backend that cannot be reached is 503, to a client of gRPC as its status
   assert.equal(plane.access[1]?.error, 'upstream_connect_failed');
   await plane.apply({ hostname: 'elsewhere.test' });
   assert.equal((await call(session, Buffer.alloc(5))).headers['grpc-status'], '12');
+});
+
+test('a body that its backend did not wait for never becomes a request', async (t) => {
+  const seen: string[] = [];
+  let refuse = (): void => undefined;
+  const serve: Serve = (stream, headers) => {
+    seen.push(`${headers[':method'] ?? ''} ${headers[':path'] ?? ''}`);
+    if (headers[':method'] !== 'POST') {
+      stream.respond({ ':status': 200, 'content-length': '2' });
+      stream.end('ok');
+      return;
+    }
+    refuse = () => {
+      stream.respond({ ':status': 401, 'content-length': '2' });
+      stream.end('no');
+    };
+  };
+  const { plane } = await start(t, serve, false, 1);
+  const injected = 'DELETE /admin HTTP/1.1\r\nhost: backend\r\n\r\n';
+  const piece = Buffer.alloc(40_000, 'a');
+  const client = await plane.client();
+  const length = 3 * piece.length + injected.length;
+  client.send(`POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`);
+  await until('the backend has the upload', () => seen.length === 1);
+  // More than the window of a stream, so the last piece waits in the gateway.
+  for (const part of [piece, piece, piece, injected]) {
+    client.send(part);
+    // A request that gets its answer later was read later.
+    assert.equal(status(await plane.ask('GET / HTTP/1.1\r\n\r\n')), 400);
+  }
+  // It gets the channel of the upload, as soon as that has its answer.
+  const next = await plane.client();
+  next.send(get('/next'));
+  await until('it waits for a connection', async () =>
+    /^portcullis_upstream_pending_requests\S* 1$/m.test(await plane.metricsText()),
+  );
+  refuse();
+  assert.equal(status(await client.answer()), 401);
+  assert.equal(status(await next.answer()), 200);
+  assert.deepEqual([...new Set(seen)], ['POST /upload', 'GET /next']);
 });
