@@ -4,8 +4,8 @@ import type { LiveExchange } from './liveExchange.ts';
 export const PIECE = 65_536;
 
 /**
- * Hands a body over as its client takes it. A body that waits as a whole would count as unread, and would be late,
- * however fast the client reads.
+ * Hands a body over as its client takes it. A body that is written as a whole would be late, and too much for one
+ * connection, however fast the client reads.
  * @param write writes a piece; @returns false when the client is slower
  */
 export function writeWhole(
@@ -14,13 +14,24 @@ export function writeWhole(
   write: (piece: Buffer, isLast: boolean) => boolean,
 ): void {
   let at = 0;
+  let waiting = 0;
+  const waits = (bytes: number): void => {
+    exchange.connection.waits?.(bytes - waiting);
+    waiting = bytes;
+  };
   const go = (): void => {
     while (at < body.length && !exchange.closed) {
       const piece = body.subarray(at, at + PIECE);
       at += piece.length;
       const isLast = at === body.length;
-      if (isLast) exchange.drained = undefined;
-      if (!write(piece, isLast) && !isLast) return;
+      if (isLast) {
+        exchange.drained = undefined;
+        waits(0);
+      }
+      if (!write(piece, isLast) && !isLast) {
+        waits(body.length - at);
+        return;
+      }
     }
   };
   exchange.drained = go;

@@ -60,6 +60,8 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
   private lingered = 0;
   /** A body of no bytes has not ended yet. */
   private awaiting = false;
+  /** Bytes of a whole answer that wait behind those that the stream has. */
+  private rest = 0;
   /** The start of the rate measurement of the body; 0: from the next look on. */
   private rateSince = 0;
   private rateFrom = 0;
@@ -113,6 +115,12 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
 
   writeText(text: string): boolean {
     return this.write(Buffer.from(text));
+  }
+
+  waits(bytes: number): void {
+    if (this.gone) return;
+    this.rest += bytes;
+    this.port.unread(bytes);
   }
 
   writeLent(bytes: Buffer, release: () => void): boolean {
@@ -421,6 +429,7 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
   /** The stream is over, for whatever reason. */
   lost(): void {
     if (this.gone) return;
+    this.waits(-this.rest);
     this.gone = true;
     const { exchange } = this;
     this.exchange = undefined;

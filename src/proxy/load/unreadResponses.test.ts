@@ -5,7 +5,7 @@ import { connect as connectTcp } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import type { Limits } from '../../model/index.ts';
 import { memoryLog } from '../../auth/log.testing.ts';
-import { TestPlane } from '../dataPlane.testing.ts';
+import { TestPlane, type LocalHandler } from '../dataPlane.testing.ts';
 import { UnreadResponses, defaultLimit } from './unreadResponses.ts';
 import { until } from '../../until.testing.ts';
 import { get, RawBackend, status } from '../wire.testing.ts';
@@ -104,6 +104,21 @@ test('unread responses of all connections are bounded: the largest holder loses 
   assert.equal(status(await plane.ask(get())), 200);
   const warning = plane.log.find(({ message }) => message.includes('limits.maxUnreadBytes'));
   assert.equal(warning?.fields?.['holder'], '127.0.0.2');
+});
+
+test('whole answers that wait for their clients count in the limit over all, and give their bytes back', async (t) => {
+  const body = Buffer.alloc(32 * READ, 'a');
+  const most = 4 * body.length;
+  const handler: LocalHandler = (_request, reply) => reply.send({ status: 200, body });
+  const plane = await TestPlane.start({ limits: { maxUnreadBytes: most }, routes: [{ handler }] });
+  t.after(() => plane.close());
+  const streams = ask(stalled(t, plane), 10);
+  await until('some have given way', () => ended(streams).length >= 6);
+  const bytes = await held(plane);
+  assert.ok(bytes > body.length && bytes <= most, `${bytes} bytes`);
+  for (const { stream } of streams) stream.close(constants.NGHTTP2_CANCEL);
+  await until('the streams are over', () => plane.access.length === 10);
+  assert.equal(await held(plane), 0);
 });
 
 test('the limit over all follows the memory that the system grants', () => {
