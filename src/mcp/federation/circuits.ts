@@ -58,7 +58,10 @@ export class Circuits {
 
   /** @param of the place of the target in the configuration */
   failed(key: string, why: string, { backend, target }: Pick<OpenCircuit, 'backend' | 'target'>): void {
-    const failures = (this.open.get(key)?.failures ?? 0) + 1;
+    const known = this.open.get(key);
+    // A start that began before is no news.
+    if (known !== undefined && this.now() < known.retryAt) return;
+    const failures = (known?.failures ?? 0) + 1;
     const wait = Math.min(firstWaitMs * 2 ** Math.min(failures - 1, 16), maxWaitMs);
     this.open.delete(key);
     this.open.set(key, { backend, target, failures, retryAt: this.now() + wait, why });

@@ -1,3 +1,4 @@
+import type { Era } from '../messages/eras.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Caller, CallerWays } from '../contract.ts';
@@ -25,6 +26,7 @@ import type { StartFailure } from '../session/targetStarts.ts';
 
 /** The parts of a session that its federation uses. */
 export interface FederatedSession {
+  readonly era: Era;
   readonly log: Logger;
   readonly keep: RetainedMemory;
   readonly principal: string | undefined;
@@ -56,8 +58,8 @@ export interface FederationStart {
 const usualWaitMs = 5_000;
 /** A session is told of its log level, and a target of its subscriptions, within this time. */
 const ownLimit: CallLimit = { ms: 30_000 };
-/** Requests of one session that may wait for targets at the same time. */
-const maxBroad = 1_024;
+/** Requests of one session that may wait for targets at the same time. A held session serves many clients. */
+const maxBroad = { legacy: 1_024, modern: 16_384 } as const;
 const initializedText = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
 /** An item that the view hides, or gives another name, does not have its own one. */
@@ -94,6 +96,7 @@ export class Federation implements SessionFederation {
   /** Names the newest caller; undefined until it is asked for. */
   private knownCaller: string | undefined;
   private knownScope: string | undefined;
+  private lastScope: string | undefined;
   /** In configured order, by name. */
   private members = new Map<string, Member>();
   /** Members that start with the next caller: the configuration has just named their targets. */
@@ -116,7 +119,14 @@ export class Federation implements SessionFederation {
 
   /** Backend and newest caller: lists may differ from caller to caller. */
   get scope(): string {
-    return (this.knownScope ??= JSON.stringify([this.start.session.backendKey, this.caller]));
+    if (this.knownScope === undefined) {
+      const { session, owners } = this.start;
+      this.knownScope = JSON.stringify([session.backendKey, this.caller]);
+      const before = this.lastScope;
+      this.lastScope = this.knownScope;
+      if (before !== undefined && before !== this.knownScope) owners.takeOver(before, this.knownScope);
+    }
+    return this.knownScope;
   }
 
   private get caller(): string {
@@ -443,7 +453,7 @@ export class Federation implements SessionFederation {
 
   /** Too many requests wait for targets, those included that were taken back. */
   get isFull(): boolean {
-    return this.broad.size >= maxBroad;
+    return this.broad.size >= maxBroad[this.start.session.era];
   }
 
   /** @returns what takes the request out of the list again */

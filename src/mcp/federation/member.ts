@@ -9,6 +9,7 @@ import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
 import { targetError } from '../messages/rpcError.ts';
 import { isSupportedVersion } from '../messages/versions.ts';
+import { isOwnLimit } from '../targets/conversation/failures.ts';
 import type { TargetConnection, TargetView } from '../targets/kind/target.ts';
 import { serverFacts, type ServerFacts } from './capabilities.ts';
 import type { Circuits } from './circuits.ts';
@@ -167,7 +168,7 @@ export class Member {
       const failure = asGatewayError(error);
       this.lastError = failure.message;
       // A full budget and a session that ends say nothing of the server.
-      if (!this.closed && ofTarget.has(failure.code))
+      if (!this.closed && ofTarget.has(failure.code) && !isOwnLimit(failure))
         circuits.failed(circuit, failure.message, { backend, target: this.name });
       if (this.closed) throw failure;
       const { stderr = [] } = this.connection?.view() ?? {};

@@ -62,6 +62,15 @@ export class NameOwners {
     }
   }
 
+  /** A session goes on with another credential of its caller: names that are unknown there are those before. */
+  takeOver(before: string, scope: string): void {
+    const names = this.scopes.get(before);
+    if (names === undefined) return;
+    for (const [target, kinds] of names)
+      for (const [kind, known] of kinds)
+        if (this.namesOf(scope, target, kind) === undefined) this.learn(scope, target, kind, known);
+  }
+
   /** Another number means that owners in the scope may have changed. */
   versionOf(scope: string): number {
     return this.versions.get(scope) ?? 0;

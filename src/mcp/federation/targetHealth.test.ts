@@ -1,5 +1,6 @@
 /** Tests of what operators see of targets that fail. */
 import assert from 'node:assert/strict';
+import { Circuits } from './circuits.ts';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../until.testing.ts';
 import type { McpBackend } from '../../model/index.ts';
@@ -113,3 +114,14 @@ for (const stateless of [false, true])
       'mcp_requests_total{method="initialize",target="dead",outcome="failed"}': 1,
     });
   });
+
+test('starts that fail together count once', () => {
+  let now = 0;
+  const circuits = new Circuits(() => now);
+  const failed = (): void => circuits.failed('key', 'gone', { backend: 'b', target: 'one' });
+  for (let i = 0; i < 8; i++) failed();
+  assert.equal(circuits.all[0]?.retryAt, 1_000);
+  now = 1_000;
+  for (let i = 0; i < 8; i++) failed();
+  assert.equal(circuits.all[0]?.retryAt, 3_000);
+});

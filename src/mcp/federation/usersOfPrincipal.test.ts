@@ -111,6 +111,19 @@ test('a name that one user sees at a target stays at the target where the other 
   assert.equal(await bob.call('read'), 'plain: read');
 });
 
+test('a session whose client renews its token calls the tools that it has listed', async (t) => {
+  const server = await remote(t);
+  const targets = [remoteTarget(server.url, { name: 'keyed' }), plain];
+  const harness = await start(t, { targets, prefixMode: 'never' });
+  const client = await open(harness, 'first');
+  assert.equal(await toolsOf(client), 'echo,read');
+  const renewed = new RawClient(harness.url, { 'x-token': 'second' });
+  renewed.sessionId = client.sessionId;
+  assert.equal(await renewed.call('read'), 'plain: read');
+  assert.equal(await toolsOf(renewed), 'echo,read');
+  assert.equal(await renewed.call('read'), 'plain: read');
+});
+
 test('a tool that one user has listed demands no header from the other user', async (t) => {
   const server = await remote(t);
   server.methods['tools/list'] = (x) => {

@@ -36,8 +36,8 @@ export function prepareFederated(x: Dispatch, request: Envelope, item: Item, tok
   const { method } = request;
   // A ping asks whether the other side of the connection is there, which is the gateway.
   if (method === 'ping') return () => x.answer.respond(resultText(request, '{}'));
-  if (federation.isFull)
-    return refusal(x, request, new GatewayError('mcp_target_failed', { message: tooMany }));
+  const isBroad = listShape(method) !== undefined || method === 'tasks/list' || method === 'logging/setLevel';
+  if (isBroad && federation.isFull) return refusedAsFull(x, request);
   if (listShape(method) !== undefined || method === 'tasks/list')
     return () => answerBroadly(x, federation, request, (asked, tools) => list(x, federation, asked, tools));
   if (method === 'logging/setLevel')
@@ -47,6 +47,9 @@ export function prepareFederated(x: Dispatch, request: Envelope, item: Item, tok
   if (method.startsWith('tasks/')) return prepareTask(x, federation, request, token);
   return refusal(x, request, new GatewayError('mcp_unknown_method'));
 }
+
+const refusedAsFull = (x: Dispatch, request: Envelope): (() => void) =>
+  refusal(x, request, new GatewayError('mcp_target_failed', { message: tooMany }));
 
 /** A request about an item of one target. */
 function prepareItem(
@@ -152,6 +155,7 @@ function later<Found>(
 ): () => void {
   // A verdict is not carried out where another message of its batch is refused: then nobody waits.
   awaited.catch(() => undefined);
+  if (federation.isFull) return refusedAsFull(x, request);
   return () => {
     const call = new BroadCall(x, request, x.enter());
     waitFor(x, federation, call, awaited, (found) => {

@@ -122,8 +122,6 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       ? { envelope: request, token, edits, limit }
       : { envelope: request, token, edits, limit, headers: given };
   const tokenText = token === undefined ? undefined : cut(request.text, token);
-  const ask = (cursor: string, call: Call): void =>
-    session.send(target, { ...out, edits: [...edits, ...cursorEdits(request, cursor)] }, call, x.ways);
   const begin = (headers: readonly HeaderLine[] = []): void => {
     const { answer, count, checks } = x;
     const tally = x.enter();
@@ -131,6 +129,9 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
     const stats = span === undefined ? cell : tracedStats(cell, span, request.method);
     const check =
       checks?.ofResult === true ? (text: string) => checks.response(text, request.method, [name]) : undefined;
+    const sent = headers.length === 0 ? out : { ...out, headers: [...(given ?? []), ...headers] };
+    const ask = (cursor: string, asking: Call): void =>
+      session.send(target, { ...sent, edits: [...edits, ...cursorEdits(request, cursor)] }, asking, x.ways);
     const call = new Call({
       answer,
       request,
@@ -144,7 +145,6 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       tally,
       session,
     });
-    const sent = headers.length === 0 ? out : { ...out, headers: [...(given ?? []), ...headers] };
     const traced = span === undefined ? sent : withTrace(sent, span);
     const send = (): void => session.send(target, traced, call, x.ways);
     if (count === undefined || used === undefined || !isCounted(request)) {
