@@ -65,3 +65,7 @@ export function targetError(
     retryAfter,
   });
 }
+
+/** Had the gateway no connection free for the request? That says nothing of the server. The detail begins with the code. */
+export const isOwnLimit = ({ detail }: GatewayError): boolean =>
+  detail?.startsWith('upstream_overloaded') === true;

@@ -22,10 +22,6 @@ export function connectionError(target: string, code: ErrorCode, detail: string)
   return targetError(known, target, what, `${code}: ${detail}`);
 }
 
-/** The gateway had no connection free for the request, which says nothing of the server. */
-export const isOwnLimit = ({ detail }: GatewayError): boolean =>
-  detail?.startsWith('upstream_overloaded') === true;
-
 const statuses: Readonly<Record<number, readonly [TargetCode, string]>> = {
   401: ['mcp_target_refused', 'does not take the credentials of the gateway'],
   403: ['mcp_target_refused', 'does not allow the gateway to do this'],
