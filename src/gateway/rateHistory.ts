@@ -20,7 +20,6 @@ export class RateHistory {
   private readonly counts: () => Promise<MetricsSnapshot>;
   private readonly now: () => number;
   private readonly kept: RateSample[] = [];
-  private last: Reading | undefined;
   /** Readings of the last `recentMs`, and the one before them. */
   private readonly recent: Reading[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -65,8 +64,7 @@ export class RateHistory {
   async take(): Promise<void> {
     const metrics = await this.counts();
     const reading: Reading = { at: this.now(), ...totalsOf(metrics), buckets: bucketsOf(metrics) };
-    const { last } = this;
-    this.last = reading;
+    const last = this.recent.at(-1);
     this.recent.push(reading);
     this.forget(reading.at);
     if (last === undefined || reading.at <= last.at) return;
