@@ -457,7 +457,7 @@ test('a connection without a client certificate ends when its listener begins to
   const idle = await RawClient.secure(plane.port, { servername: 'shop.test' });
   assert.equal(await askOn(idle, 'shop.test'), '200 open https shop.test');
   const busy = await RawClient.secure(plane.port, { servername: 'shop.test' });
-  // One record of TLS: the answer shows that the gateway has the start of the next request, too.
+  // The client writes a single record of TLS, so the answer shows that the gateway has the start of the next request.
   assert.equal(status(await busy.ask(`${get('/').replace('app.test', 'shop.test')}GET / HTTP/1.1\r\n`)), 200);
   await plane.apply({ listeners: [strict('partners only', tls, clients.cert, 'shop.test')] });
   assert.equal(await idle.closed(), 'fin');
