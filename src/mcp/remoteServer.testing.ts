@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createHttp2 } from 'node:http2';
 import { createServer as createSecure } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { TestContext } from 'node:test';
 import type { Message } from './rawClient.testing.ts';
 
 export interface Seen {
@@ -195,4 +196,11 @@ export class RemoteServer {
     const result = { protocolVersion, capabilities, serverInfo: { name: 'remote', version: '1' } };
     x.json({ jsonrpc: '2.0', id: x.id, result }, 200, this.stateful ? { 'mcp-session-id': id } : {});
   }
+}
+
+/** A server that ends with the test. */
+export async function startRemote(t: TestContext): Promise<RemoteServer> {
+  const server = await RemoteServer.start();
+  t.after(() => server.close());
+  return server;
 }

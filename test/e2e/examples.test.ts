@@ -19,7 +19,7 @@ import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { checkOrder, hideCards, startProcessor } from '../../examples/mcp/guardrails/processor.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
-import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { startRemote, type RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { Collector } from '../../src/tracing/collector.testing.ts';
 import { SseServer } from '../../src/mcp/targets/sse/sseServer.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
@@ -583,8 +583,7 @@ describe('the example', { concurrency: 2 }, () => {
       const folder = mkdtempSync(join(tmpdir(), 'portcullis-example-'));
       t.after(() => rmSync(folder, { recursive: true }));
       writeFileSync(join(folder, 'audit.key'), 'an audit key for this test and no other use');
-      const remote = await RemoteServer.start();
-      t.after(() => remote.close());
+      const remote = await startRemote(t);
       const old = await SseServer.start();
       t.after(() => old.close());
       await using collector = await Collector.grpc();

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Program } from '../../src/cli/program.testing.ts';
-import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { startRemote } from '../../src/mcp/remoteServer.testing.ts';
 import type { McpBackend, Model } from '../../src/model/index.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { modelWith, place, routeNamed } from '../../src/stream/model.testing.ts';
@@ -57,8 +57,7 @@ test(
     const password = usedSecret('password-of-the-pins');
     const redis = await RedisServer.start(['--requirepass', password]);
     t.after(() => redis.close());
-    const remote = await RemoteServer.start();
-    t.after(() => remote.close());
+    const remote = await startRemote(t);
     let description = 'Finds tickets.';
     remote.listed = () => [{ name: 'find', description, inputSchema: { type: 'object' } }];
     const { folder, controller, start } = await stage(t);

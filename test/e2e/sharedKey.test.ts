@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
-import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { startRemote, type RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { CloudServer } from '../../src/policies/backendAuth/cloud.testing.ts';
 import { startGateway } from './gateway.testing.ts';
 
@@ -15,8 +15,7 @@ interface Team {
 }
 
 async function start(t: TestContext, hasSecondTarget: boolean): Promise<Team> {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   server.methods['tools/list'] = (x) => {
     const owner = String(x.seen.headers.authorization).replace('Bearer for-', '');
     const tools = [{ name: `of_${owner}`, inputSchema: { type: 'object' } }];
@@ -29,8 +28,7 @@ async function start(t: TestContext, hasSecondTarget: boolean): Promise<Team> {
     if (user === 'mallory') throw new Error('unknown user');
     return { body: { access_token: `for-${String(user)}`, expires_in: 3_600 } };
   });
-  const second = await RemoteServer.start();
-  t.after(() => second.close());
+  const second = await startRemote(t);
   const subjectToken = { source: { header: { name: 'x-user' } } };
   const targets = [
     {

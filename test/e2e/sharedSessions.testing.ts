@@ -1,7 +1,7 @@
 /** Two gateways with one session key and one `redis-server`. */
 import type { TestContext } from 'node:test';
 import { RawClient, type Events, type Message } from '../../src/mcp/rawClient.testing.ts';
-import { RemoteServer, type Incoming } from '../../src/mcp/remoteServer.testing.ts';
+import { startRemote, type RemoteServer, type Incoming } from '../../src/mcp/remoteServer.testing.ts';
 import { RedisServer } from '../../src/store/redisServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
@@ -40,8 +40,7 @@ export async function sharedStage(
   t.after(() => idp.close());
   const redis = await RedisServer.start(args);
   t.after(() => redis.close());
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   const yaml = inline({
     config: {
       session: { key },

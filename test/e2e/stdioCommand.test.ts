@@ -16,7 +16,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { alive } from '../../src/mcp/alive.testing.ts';
 import { everything, fixture } from '../../src/mcp/harness.testing.ts';
-import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { startRemote } from '../../src/mcp/remoteServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { authentication, inline, startIdp } from './stage.testing.ts';
 
@@ -242,8 +242,7 @@ test('no child inherits the token', async (t) => {
 });
 
 test('of several routes the flag names one, and no port is opened', async (t) => {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   const route = (name: string, target: object): object => ({
     name,
     matches: [{ path: { exact: `/${name}` } }],
@@ -290,8 +289,7 @@ test('a changed file takes effect in the running session', async (t) => {
 });
 
 test('definitions are compared with those of the folder of pins', async (t) => {
-  const remote = await RemoteServer.start();
-  t.after(() => remote.close());
+  const remote = await startRemote(t);
   let description = 'Finds tickets.';
   remote.listed = () => [{ name: 'find', description, inputSchema: { type: 'object' } }];
   const pins = mkdtempSync(join(tmpdir(), 'portcullis-stdio-pins-'));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
 import { startEcho } from '../../apps/echo/src/index.ts';
-import { RemoteServer, type Incoming } from '../../src/mcp/remoteServer.testing.ts';
+import { startRemote, type Incoming } from '../../src/mcp/remoteServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { Relay } from '../support/relay.ts';
@@ -118,8 +118,7 @@ describe('gateways with a store', { skip: withoutRedis }, () => {
   test('gateways share pins: a definition that one has seen is compared by the other', async (t) => {
     const { server, start } = await stage(t);
     await server.restart();
-    const remote = await RemoteServer.start();
-    t.after(() => remote.close());
+    const remote = await startRemote(t);
     let description = 'Finds tickets.';
     remote.listed = () => [{ name: 'find', description, inputSchema: { type: 'object' } }];
     const yaml = `
@@ -147,8 +146,7 @@ mcp:
   test('gateways count calls in progress together, and a gateway that stops gives its room back', async (t) => {
     const { server, start } = await stage(t);
     await server.restart();
-    const remote = await RemoteServer.start();
-    t.after(() => remote.close());
+    const remote = await startRemote(t);
     const held: Incoming[] = [];
     remote.tools['export'] = (x) => void held.push(x);
     const yaml = exampleOf('budgets');
@@ -188,8 +186,7 @@ mcp:
   test('a budget that fails closed answers 503 while the store does not answer, and the log names it', async (t) => {
     const { server, start } = await stage(t);
     await server.restart();
-    const remote = await RemoteServer.start();
-    t.after(() => remote.close());
+    const remote = await startRemote(t);
     await using gateway = await start(exampleOf('budgets'), { MCP_URL: remote.url });
     const session = await openSession(`${gateway.url}/mcp`);
     const call = { method: 'tools/call', params: { name: 'echo', arguments: { text: 'a' } } };
@@ -213,8 +210,7 @@ mcp:
   test('a call that its client takes back while the store counts it does not reach its server', async (t) => {
     const { server, start } = await stage(t);
     await server.restart();
-    const remote = await RemoteServer.start();
-    t.after(() => remote.close());
+    const remote = await startRemote(t);
     const yaml = exampleOf('budgets').replace('redis:', 'redis:\n      commandTimeout: 30s');
     await using gateway = await start(yaml, { MCP_URL: remote.url });
     let leaving: AbortController | undefined;

@@ -13,7 +13,7 @@ import {
   type HarnessOptions,
 } from '../harness.testing.ts';
 import { RawClient, type Events, type Message } from '../rawClient.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { RemoteServer, startRemote } from '../remoteServer.testing.ts';
 import { changeable } from './toolsFile.testing.ts';
 
 /** A target that can misbehave in every way (`fixtures/server.ts`), beside one that works. */
@@ -284,8 +284,7 @@ test('a child restarted with other tools is announced', async (t) => {
 });
 
 test('a server over HTTP that answers its list again is announced, without a call', async (t) => {
-  const remote = await RemoteServer.start();
-  t.after(() => remote.close());
+  const remote = await startRemote(t);
   remote.methods['tools/list'] = (x) => x.status(503);
   const { harness, client } = await start(t, { targets: [good, remoteTarget(remote.url)] });
   const events = await client.get();
@@ -303,8 +302,7 @@ test('a server over HTTP that answers its list again is announced, without a cal
 });
 
 test('a server over HTTP that has forgotten the session is announced when it knows it again', async (t) => {
-  const remote = await RemoteServer.start();
-  t.after(() => remote.close());
+  const remote = await startRemote(t);
   const { client } = await start(t, { targets: [good, remoteTarget(remote.url)] });
   const events = await client.get();
   assert.deepEqual(await toolsOf(client), ['good_read', 'good_pid', 'remote_echo']);

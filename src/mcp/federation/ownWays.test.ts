@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { GatewayError } from '../../errors.ts';
 import { catalog, mcpBackend, remoteTarget, startHarness, type Harness } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { startRemote, type RemoteServer } from '../remoteServer.testing.ts';
 import { until } from '../../until.testing.ts';
 
 interface Stage {
@@ -20,8 +20,7 @@ interface Stage {
 }
 
 async function start(t: TestContext, methods: RemoteServer['methods'] = {}): Promise<Stage> {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   Object.assign(server.methods, methods);
   let credential: string | undefined = 'first';
   const harness = await startHarness({

@@ -7,7 +7,7 @@ import type { Caller } from '../contract.ts';
 import { catalog, mcpBackend, remoteTarget, startHarness, type Harness } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { startRemote } from '../remoteServer.testing.ts';
 
 /** The token is a header for servers over HTTP, or a value for children. */
 type Kind = 'header' | 'value';
@@ -31,12 +31,6 @@ async function start(t: TestContext, settings: Partial<McpBackend>, kind: Kind =
   });
   t.after(() => harness.close());
   return harness;
-}
-
-async function remote(t: TestContext): Promise<RemoteServer> {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
-  return server;
 }
 
 async function open({ url }: Harness, token: string): Promise<RawClient> {
@@ -64,7 +58,7 @@ const keyed = {
 } as const;
 
 test('a server over HTTP that refuses the token of one user serves the next user of the principal', async (t) => {
-  const server = await remote(t);
+  const server = await startRemote(t);
   server.methods['initialize'] = (x) => {
     const { protocolVersion } = x.seen.message.params as { protocolVersion: string };
     const result = { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'k', version: '1' } };
@@ -91,7 +85,7 @@ test('a child that ends because of the token of one user starts for the next ano
 });
 
 test('a name that one user sees at a target stays at the target where the other user sees it', async (t) => {
-  const server = await remote(t);
+  const server = await startRemote(t);
   server.methods['tools/list'] = (x) =>
     x.json({
       jsonrpc: '2.0',
@@ -112,7 +106,7 @@ test('a name that one user sees at a target stays at the target where the other 
 });
 
 test('a session whose client renews its token calls the tools that it has listed', async (t) => {
-  const server = await remote(t);
+  const server = await startRemote(t);
   const targets = [remoteTarget(server.url, { name: 'keyed' }), plain];
   const harness = await start(t, { targets, prefixMode: 'never' });
   const client = await open(harness, 'first');
@@ -125,7 +119,7 @@ test('a session whose client renews its token calls the tools that it has listed
 });
 
 test('a tool that one user has listed demands no header from the other user', async (t) => {
-  const server = await remote(t);
+  const server = await startRemote(t);
   server.methods['tools/list'] = (x) => {
     const properties = { region: { type: 'string', 'x-mcp-header': 'Region' } };
     const inputSchema = { type: 'object', ...(x.seen.headers['x-token'] === 'ada' && { properties }) };

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { mcpBackend, remoteTarget, startHarness, stdioTarget, rulesBy } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { stage } from '../remote.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { startRemote } from '../remoteServer.testing.ts';
 import { until } from '../../until.testing.ts';
 
 const notDanger = { principal: undefined, ...rulesBy(({ target }) => target !== 'danger') };
@@ -54,8 +54,7 @@ test('a renamed server over the network is judged by its new name, and reached b
 
 test('a name that moves to another server takes no session along', async (t) => {
   const { server, harness, open } = await stage(t, { name: 'danger' }, { caller: () => notDanger });
-  const second = await RemoteServer.start();
-  t.after(() => second.close());
+  const second = await startRemote(t);
   const client = await open();
   harness.use(mcpBackend({ targets: [remoteTarget(second.url, { name: 'safe' })] }));
   const answer = await client.post(client.tool('echo', { text: 'x' }));

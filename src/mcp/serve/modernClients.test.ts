@@ -16,7 +16,7 @@ import { parkedMs } from '../modern/parkedCalls.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
 import { modernTarget } from '../modernServer.testing.ts';
 import type { Message } from '../rawClient.testing.ts';
-import { RemoteServer, type Incoming } from '../remoteServer.testing.ts';
+import { startRemote, type Incoming } from '../remoteServer.testing.ts';
 import { until } from '../../until.testing.ts';
 
 const remote = await startEverything();
@@ -391,8 +391,7 @@ test('GET and DELETE of the modern era are refused', async () => {
 });
 
 test('more clients of one caller than a session of the legacy era may have calls are served together', async (t) => {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   const held: (() => void)[] = [];
   server.tools['hold'] = (x) => void held.push(() => x.json(x.result('released')));
   const harness = await startHarness({
@@ -409,8 +408,7 @@ test('more clients of one caller than a session of the legacy era may have calls
 });
 
 test('a client that hangs up takes back the task that the gateway has made of its call', async (t) => {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   const seen: string[] = [];
   const task = { taskId: 'task-1', status: 'working', createdAt: '2026-01-01T00:00:00Z', ttl: null };
   server.listed = () => [
@@ -495,8 +493,7 @@ test('a client can answer a question while the calls of its caller are full', as
 });
 
 test('progress that comes while the client answers a question goes with its next round, the newest of it', async (t) => {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   let call: Incoming | undefined;
   let token: unknown;
   const ask = (id: string, method: string, params?: object): void =>

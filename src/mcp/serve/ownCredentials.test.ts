@@ -8,7 +8,7 @@ import type { Caller } from '../contract.ts';
 import { mcpBackend, remoteTarget, startHarness, stdioTarget } from '../harness.testing.ts';
 import { RawClient, type Answered } from '../rawClient.testing.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { RemoteServer, startRemote } from '../remoteServer.testing.ts';
 
 const users = ['ada', 'bob', 'ada', 'cleo'] as const;
 
@@ -101,8 +101,7 @@ async function start(t: TestContext, target: RemoteServer | StdioTarget): Promis
 }
 
 async function remote(t: TestContext): Promise<RemoteServer> {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   server.tools['credential'] = (x) => x.json(x.result(String(x.seen.headers['x-credential'])));
   return server;
 }

@@ -13,7 +13,7 @@ import {
   rulesBy,
 } from '../harness.testing.ts';
 import { RawClient, type Message } from '../rawClient.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { startRemote } from '../remoteServer.testing.ts';
 
 const files = catalog({ name: 'files', tools: ['read', 'pid', 'seen', 'progress', 'hold'] });
 const other = catalog({ name: 'other', tools: ['read'] });
@@ -120,8 +120,7 @@ test('rules hold as they do in a session', async () => {
 });
 
 test('a server over HTTP gets a session of its own for each request, which ends with it', async (t) => {
-  const remote = await RemoteServer.start();
-  t.after(() => remote.close());
+  const remote = await startRemote(t);
   harness.use(mcpBackend({ targets: [remoteTarget(remote.url)], stateless: true }));
   const client = new RawClient(harness.url);
   for (const text of ['a', 'b']) assert.equal(await client.call('echo', { text }), text);

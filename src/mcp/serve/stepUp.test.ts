@@ -4,7 +4,7 @@ import type { Caller, StepUp } from '../contract.ts';
 import { catalog, mcpBackend, remoteTarget, startHarness } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { startRemote } from '../remoteServer.testing.ts';
 
 const files = catalog({ name: 'files', tools: ['read', 'write'] });
 const other = catalog({ name: 'other', tools: ['read'] });
@@ -88,8 +88,7 @@ test('an explained refusal has an application code and the message of the rule',
 });
 
 test('contents that a caller may not read are withheld, though lists show their resource', async (t) => {
-  const remote = await RemoteServer.start();
-  t.after(() => remote.close());
+  const remote = await startRemote(t);
   const uri = 'file:///b';
   remote.methods['resources/read'] = (x) =>
     x.json({ jsonrpc: '2.0', id: x.id, result: { contents: [{ uri, text: 'withheld' }] } });

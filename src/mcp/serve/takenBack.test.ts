@@ -5,7 +5,7 @@ import type { McpBackend } from '../../model/index.ts';
 import { until } from '../../until.testing.ts';
 import { catalog, mcpBackend, remoteTarget, startHarness, type Harness } from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { startRemote } from '../remoteServer.testing.ts';
 
 interface Stage {
   readonly harness: Harness;
@@ -26,8 +26,7 @@ async function start(
   calls = 1,
   hasOther = true,
 ): Promise<Stage> {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   for (const method of hanging) server.methods[method] = () => undefined;
   server.methods['initialize'] = (x) => {
     const { protocolVersion } = x.seen.message.params as { protocolVersion: string };

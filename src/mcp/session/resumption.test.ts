@@ -12,7 +12,7 @@ import {
   type HarnessOptions,
 } from '../harness.testing.ts';
 import { RawClient, type Answered } from '../rawClient.testing.ts';
-import { RemoteServer, type Incoming } from '../remoteServer.testing.ts';
+import { RemoteServer, startRemote, type Incoming } from '../remoteServer.testing.ts';
 import { PinFolder } from '../../pins/index.ts';
 import { until } from '../../until.testing.ts';
 
@@ -205,8 +205,7 @@ test('a backend of another name or with another server does not go on with it', 
 
 test('a session that is held elsewhere ends when the backend names another server', async (t) => {
   const { server, here, there } = await pair(t);
-  const next = await RemoteServer.start();
-  t.after(() => next.close());
+  const next = await startRemote(t);
   const other = moved(await open({ here }), there);
   assert.equal(await statusOf(other), 200);
   there.use(mcpBackend({ targets: [remoteTarget(next.url)] }));
@@ -505,8 +504,7 @@ test('an idle session is detached for other processes, and ends when none can re
 });
 
 test('a gateway that shuts down leaves sessions to others, or ends them if none can resume them', async (t) => {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   for (const [keyHolders, ended] of [
     ['others', 0],
     ['workers', 1],
@@ -602,8 +600,7 @@ test('two questions under one id of a server are two to the client', async (t) =
 
 test('a gateway that shuts down ends detached sessions that no process can resume', async (t) => {
   let now = 1_000_000;
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   const backend = mcpBackend({ targets: [remoteTarget(server.url)] });
   const first = await gateway(t, server);
   const client = await open({ here: first });

@@ -13,7 +13,7 @@ import {
   stdioTarget,
   type Harness,
 } from '../harness.testing.ts';
-import { RemoteServer } from '../remoteServer.testing.ts';
+import { startRemote } from '../remoteServer.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import type { McpBackend } from '../../model/index.ts';
 
@@ -86,8 +86,7 @@ test('a session with pins begins anew elsewhere, and its definitions are compare
     const { tools } = (events.at(-1) ?? json).result as { tools: { name: string }[] };
     return tools.map(({ name }) => name);
   };
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   const start = async (backend: McpBackend): Promise<Harness> => {
     const made = await startHarness({
       backend,

@@ -7,7 +7,7 @@ import { Endpoints, type Target } from '../../../upstream/index.ts';
 import type { Reach } from '../../contract.ts';
 import { recordingLog } from '../../harness.testing.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../../limits/retainedMemory.ts';
-import { RemoteServer } from '../../remoteServer.testing.ts';
+import { startRemote } from '../../remoteServer.testing.ts';
 import type { StreamHost, StreamPlace } from '../http/streamHost.ts';
 import type { MessageOrigin, TargetListener } from '../kind/target.ts';
 import { quick } from '../../remote.testing.ts';
@@ -31,8 +31,7 @@ export function reachOf(t: TestContext, target: Target, more: Partial<Reach> = {
 
 /** A server that ends with the test, and the way to it. */
 export async function startServer(t: TestContext, more: Partial<Reach> = {}) {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
+  const server = await startRemote(t);
   return { server, ...reachOf(t, { host: '127.0.0.1', port: server.port }, more) };
 }
 

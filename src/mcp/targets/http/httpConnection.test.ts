@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../../until.testing.ts';
 import { remoteTarget } from '../../harness.testing.ts';
-import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
+import { startRemote, type Incoming } from '../../remoteServer.testing.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { message, Waits } from '../kind/waiter.testing.ts';
 import { HttpConnection, type HttpOptions } from './httpConnection.ts';
@@ -230,8 +230,7 @@ test('a connection that is left to others ends the session at the server only wh
 test('another server of the configuration gets the session anew, and the previous one is told of the end', async (t) => {
   const { server, connection, begin, call } = await start(t);
   await begin();
-  const other = await RemoteServer.start();
-  t.after(() => other.close());
+  const other = await startRemote(t);
   connection.use(reachOf(t, { host: '127.0.0.1', port: other.port }).reach);
   assert.match(await call().settled, /hello/);
   assert.equal(other.of('tools/call').length, 1);

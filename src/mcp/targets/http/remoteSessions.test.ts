@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mcpBackend, remoteTarget } from '../../harness.testing.ts';
 import { stage } from '../../remote.testing.ts';
-import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
+import { startRemote, type Incoming } from '../../remoteServer.testing.ts';
 import { until } from '../../../until.testing.ts';
 
 const change = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
@@ -190,8 +190,7 @@ test('a server that does not take initialize again fails the calls that wait for
 
 test('a session goes on with another server when the configuration names one', async (t) => {
   const { server, harness, open } = await stage(t);
-  const other = await RemoteServer.start();
-  t.after(() => other.close());
+  const other = await startRemote(t);
   const client = await open();
   assert.equal(await client.call('echo', { text: 'here' }), 'here');
   harness.use(mcpBackend({ targets: [remoteTarget(other.url)] }));
@@ -203,8 +202,7 @@ test('a session goes on with another server when the configuration names one', a
 
 test('a server that is replaced by a reload is told of the end of its session when the call there is done', async (t) => {
   const { server, harness, open } = await stage(t);
-  const other = await RemoteServer.start();
-  t.after(() => other.close());
+  const other = await startRemote(t);
   const client = await open();
   const asked = Promise.withResolvers<Incoming>();
   server.tools['slow'] = (x) => asked.resolve(x);

@@ -9,7 +9,7 @@ import type { McpTarget } from '../../../model/index.ts';
 import { mcpBackend, remoteTarget, startHarness, stdioTarget, type Harness } from '../../harness.testing.ts';
 import { modernTarget, startModern } from '../../modernServer.testing.ts';
 import { RawClient } from '../../rawClient.testing.ts';
-import { RemoteServer, type Incoming } from '../../remoteServer.testing.ts';
+import { RemoteServer, startRemote, type Incoming } from '../../remoteServer.testing.ts';
 import { EraVerdicts } from './eraVerdicts.ts';
 
 async function gateway(t: TestContext, target: McpTarget): Promise<Harness> {
@@ -19,12 +19,6 @@ async function gateway(t: TestContext, target: McpTarget): Promise<Harness> {
   });
   t.after(() => harness.close());
   return harness;
-}
-
-async function remote(t: TestContext): Promise<RemoteServer> {
-  const server = await RemoteServer.start();
-  t.after(() => server.close());
-  return server;
 }
 
 /** Opens a session as a client of one era, and answers the era of the server's connection. */
@@ -87,7 +81,7 @@ test('a server of one era is asked in the other one once, and then no more', asy
   const one = await gateway(t, remoteTarget(modern.url));
   for (let i = 0; i < 2; i++) assert.equal(await serverEra.legacy(one), 'modern');
   assert.deepEqual(methodsOf(modern.seen), ['initialize', 'server/discover', 'server/discover']);
-  const legacy = await remote(t);
+  const legacy = await startRemote(t);
   legacy.stateful = false;
   const other = await gateway(t, remoteTarget(legacy.url));
   legacy.methods['server/discover'] = refusal(400, { code: -32000, message: 'Bad Request: no session' });
@@ -103,7 +97,7 @@ test('a server of one era is asked in the other one once, and then no more', asy
 });
 
 test('a verdict that is wrong by now is corrected', async (t) => {
-  const server = await remote(t);
+  const server = await startRemote(t);
   server.stateful = false;
   server.methods['initialize'] = refusal(400, unsupported);
   server.methods['server/discover'] = discovery;
@@ -126,7 +120,7 @@ for (const [what, refuse] of [
   ['405', refusal(405)],
 ] as const)
   test(`a modern server may refuse initialize with ${what}`, async (t) => {
-    const server = await remote(t);
+    const server = await startRemote(t);
     server.stateful = false;
     server.methods['initialize'] = refuse;
     server.methods['server/discover'] = discovery;
@@ -134,7 +128,7 @@ for (const [what, refuse] of [
   });
 
 test('a malformed initialize of one client leaves the other clients in their era', async (t) => {
-  const server = await remote(t);
+  const server = await startRemote(t);
   server.stateful = false;
   server.methods['initialize'] = (x) => {
     const { protocolVersion, clientInfo } = x.seen.message.params ?? {};
@@ -158,7 +152,7 @@ for (const [code, hasSpoken] of [
   [-32602, true],
 ] as const)
   test(`a server that answers server/discover with ${code} once is asked in the modern era again`, async (t) => {
-    const server = await remote(t);
+    const server = await startRemote(t);
     server.stateful = false;
     server.methods['tools/list'] = (x) =>
       x.json({ jsonrpc: '2.0', id: x.id, result: { resultType: 'complete', tools: [] } });
@@ -190,7 +184,7 @@ test('the gateway asks a server again in the era that it refused half an hour ag
 });
 
 test('a server that refuses both first requests is quoted with its answer to the client’s own', async (t) => {
-  const server = await remote(t);
+  const server = await startRemote(t);
   server.methods['initialize'] = refusal(400, { code: -32602, message: 'no such client' });
   server.methods['server/discover'] = refusal(404);
   const harness = await gateway(t, remoteTarget(server.url));
@@ -201,7 +195,7 @@ test('a server that refuses both first requests is quoted with its answer to the
 
 for (const status of [401, 403, 429, 500, 503])
   test(`status ${status} says nothing about the era`, async (t) => {
-    const server = await remote(t);
+    const server = await startRemote(t);
     for (const method of ['initialize', 'server/discover']) server.methods[method] = refusal(status);
     const harness = await gateway(t, remoteTarget(server.url));
     const client = new RawClient(harness.url);
