@@ -110,7 +110,7 @@ export interface ClientSide extends ClientEnd {
   writeText(text: string): boolean;
   /** The same for bytes that belong to somebody else, who gets them back when they are written. */
   writeLent(bytes: Buffer, release: () => void): boolean;
-  /** So many bytes more of a whole answer, or less, wait behind those that were written. Absent: nobody counts them. */
+  /** So many bytes of a whole answer wait behind those that were written. Absent: nobody counts them. */
   waits?(bytes: number): void;
   /** Gives the request body to `consumer`, from its first byte. */
   consume(exchange: LiveExchange, consumer: BodyConsumer): void;

@@ -13,12 +13,8 @@ export function writeWhole(
   body: Buffer,
   write: (piece: Buffer, isLast: boolean) => boolean,
 ): void {
+  const { connection } = exchange;
   let at = 0;
-  let waiting = 0;
-  const waits = (bytes: number): void => {
-    exchange.connection.waits?.(bytes - waiting);
-    waiting = bytes;
-  };
   const go = (): void => {
     while (at < body.length && !exchange.closed) {
       const piece = body.subarray(at, at + PIECE);
@@ -26,10 +22,10 @@ export function writeWhole(
       const isLast = at === body.length;
       if (isLast) {
         exchange.drained = undefined;
-        waits(0);
+        connection.waits?.(0);
       }
       if (!write(piece, isLast) && !isLast) {
-        waits(body.length - at);
+        connection.waits?.(body.length - at);
         return;
       }
     }

@@ -104,12 +104,16 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
 
   // The answer
 
-  write(data: string | Buffer): boolean {
+  /** Timers and other sockets write answers, too: an error that is thrown there would end the process. */
+  write(data: string | Buffer, release?: () => void): boolean {
     const { answer } = this;
     try {
-      return this.taken(typeof data === 'string' ? answer.writeText(data) : answer.write(data, data.length));
+      return this.taken(
+        typeof data === 'string' ? answer.writeText(data) : answer.write(data, data.length, release),
+      );
     } catch (error) {
-      return this.unwritable(error);
+      this.broken(error);
+      return true;
     }
   }
 
@@ -119,22 +123,12 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
 
   waits(bytes: number): void {
     if (this.gone) return;
-    this.rest += bytes;
-    this.port.unread(bytes);
+    this.port.unread(bytes - this.rest);
+    this.rest = bytes;
   }
 
   writeLent(bytes: Buffer, release: () => void): boolean {
-    try {
-      return this.taken(this.answer.write(bytes, bytes.length, release));
-    } catch (error) {
-      return this.unwritable(error);
-    }
-  }
-
-  /** Timers and other sockets write answers, too: an error that is thrown there would end the process. */
-  private unwritable(error: unknown): true {
-    this.broken(error);
-    return true;
+    return this.write(bytes, release);
   }
 
   private taken(more: boolean): boolean {
@@ -429,7 +423,7 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
   /** The stream is over, for whatever reason. */
   lost(): void {
     if (this.gone) return;
-    this.waits(-this.rest);
+    this.waits(0);
     this.gone = true;
     const { exchange } = this;
     this.exchange = undefined;
