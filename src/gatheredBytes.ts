@@ -16,12 +16,15 @@ export class GatheredBytes {
     this.expected = expected;
   }
 
-  /** Adds the last piece. @returns the whole */
+  /** Adds the last piece. @returns the whole, of which nothing is left here */
   finish(bytes: Buffer, from: number, to: number): Buffer {
     // They came in one piece: no copy.
     if (this.buffer === undefined) return bytes.subarray(from, to);
     this.add(bytes, from, to);
-    return this.buffer.subarray(0, this.length);
+    const whole = this.whole();
+    this.buffer = undefined;
+    this.length = 0;
+    return whole;
   }
 
   /** The whole, as far as it has come. */
@@ -57,4 +60,21 @@ export class GatheredBytes {
     else this.buffer.set(bytes.subarray(from, to), this.length);
     this.length = length;
   }
+}
+
+/**
+ * All bytes of a stream. It is read no further where there are too many.
+ * @param tooLarge makes the error that is thrown where there are more than `most`
+ */
+export async function gather(
+  pieces: AsyncIterable<Uint8Array>,
+  most: number,
+  tooLarge: () => Error,
+): Promise<Buffer<ArrayBuffer>> {
+  const gathered = new GatheredBytes();
+  for await (const piece of pieces) {
+    if (gathered.length + piece.length > most) throw tooLarge();
+    gathered.add(piece);
+  }
+  return gathered.whole();
 }

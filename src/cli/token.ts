@@ -1,4 +1,4 @@
-import { GatheredBytes } from '../gatheredBytes.ts';
+import { gather } from '../gatheredBytes.ts';
 import type { Command, Flags } from './command.ts';
 import { UsageError } from './command.ts';
 import { exitCode } from './exitCode.ts';
@@ -125,16 +125,14 @@ async function fetchJson(url: string, init: RequestInit): Promise<Answer> {
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   });
-  const gathered = new GatheredBytes();
-  const pieces: AsyncIterable<Uint8Array> | null = response.body;
-  for await (const chunk of pieces ?? []) {
-    if (gathered.length + chunk.byteLength > maxAnswerBytes)
-      throw new Error(`${url} answers with more than ${maxAnswerBytes} bytes`);
-    gathered.add(chunk);
-  }
+  const bytes = await gather(
+    (response.body ?? []) as AsyncIterable<Uint8Array>,
+    maxAnswerBytes,
+    () => new Error(`${url} answers with more than ${maxAnswerBytes} bytes`),
+  );
   let body: unknown;
   try {
-    body = JSON.parse(gathered.whole().toString('utf8'));
+    body = JSON.parse(bytes.toString('utf8'));
   } catch {
     body = undefined;
   }

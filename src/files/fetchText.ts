@@ -1,4 +1,4 @@
-import { GatheredBytes } from '../gatheredBytes.ts';
+import { gather } from '../gatheredBytes.ts';
 
 /** A document from another server, and how long it says it stays fresh. */
 export interface FetchedText {
@@ -77,18 +77,18 @@ async function read(response: Response, maxBytes: number): Promise<FetchedText> 
     await response.body?.cancel();
     throw new Error(`answered ${response.status}`);
   }
-  const gathered = new GatheredBytes();
+  let bytes: Buffer;
   try {
-    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      // Leaving the loop cancels the rest of the body.
-      if (gathered.length + chunk.length > maxBytes) throw new RangeError(`answer is over ${maxBytes} bytes`);
-      gathered.add(chunk);
-    }
+    bytes = await gather(
+      (response.body ?? []) as AsyncIterable<Uint8Array>,
+      maxBytes,
+      () => new RangeError(`answer is over ${maxBytes} bytes`),
+    );
   } catch (error) {
     if (error instanceof RangeError) throw error;
     throw new Error('the response was cut off', { cause: error });
   }
-  return { text: gathered.whole().toString('utf8'), maxAgeMs: freshness(response.headers) };
+  return { text: bytes.toString('utf8'), maxAgeMs: freshness(response.headers) };
 }
 
 /** RFC 9111 §5.2.2, as far as a cache of one document needs it. */

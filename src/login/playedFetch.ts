@@ -1,4 +1,4 @@
-import { GatheredBytes } from '../gatheredBytes.ts';
+import { gather } from '../gatheredBytes.ts';
 import type { GatewayViews } from '../admin/index.ts';
 
 const mostBytes = 262_144;
@@ -24,17 +24,16 @@ export const playedFetch =
       signal ?? AbortSignal.timeout(timeoutMs),
     );
     if ('refusal' in answer) throw new Error(answer.refusal);
-    const gathered = new GatheredBytes();
-    for await (const part of answer.body) {
-      if (gathered.length + part.length > mostBytes)
-        throw new Error(`the answer is larger than ${mostBytes} bytes`);
-      gathered.add(part);
-    }
+    const bytes = await gather(
+      answer.body,
+      mostBytes,
+      () => new Error(`the answer is larger than ${mostBytes} bytes`),
+    );
     const headers = Object.entries(answer.headers).flatMap(([name, value]): [string, string][] =>
       [value ?? []].flat().map((line) => [name, line]),
     );
-    const isEmpty = gathered.length === 0 || [204, 205, 304].includes(answer.status);
-    return new Response(isEmpty ? null : gathered.whole(), { status: answer.status, headers });
+    const isEmpty = bytes.length === 0 || [204, 205, 304].includes(answer.status);
+    return new Response(isEmpty ? null : bytes, { status: answer.status, headers });
   };
 
 const timeoutMs = 10_000;

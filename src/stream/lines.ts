@@ -19,7 +19,7 @@ const newline = 0x0a;
  * @throws LineTooLong, LineCut, and what the stream itself throws
  */
 export async function* lines(stream: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {
-  let gathered = new GatheredBytes();
+  const gathered = new GatheredBytes();
   for await (const chunk of stream) {
     let start = 0;
     for (;;) {
@@ -32,7 +32,6 @@ export async function* lines(stream: AsyncIterable<Buffer>, maxBytes: number): A
         break;
       }
       const line = gathered.finish(chunk, start, to).toString('utf8');
-      if (gathered.length > 0) gathered = new GatheredBytes();
       start = end + 1;
       if (line.trim() !== '') yield line;
     }

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
-import { GatheredBytes } from '../../gatheredBytes.ts';
+import { gather } from '../../gatheredBytes.ts';
 import type { Counter, Metrics } from '../../telemetry/index.ts';
 import type { Access } from './access.ts';
 import { ApiError } from './apiError.ts';
@@ -247,13 +247,9 @@ const reasonOf = (signal: AbortSignal, error: unknown): unknown =>
   signal.aborted && signal.reason instanceof Error ? signal.reason : error;
 
 async function readWhole(response: IncomingMessage, maxBytes: number): Promise<string> {
-  const gathered = new GatheredBytes();
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    if (gathered.length + chunk.length > maxBytes) {
-      response.destroy();
-      throw new Error(`an answer of the API server is larger than ${String(maxBytes)} bytes`);
-    }
-    gathered.add(chunk);
-  }
-  return gathered.whole().toString('utf8');
+  const bytes = await gather(response as AsyncIterable<Buffer>, maxBytes, () => {
+    response.destroy();
+    return new Error(`an answer of the API server is larger than ${String(maxBytes)} bytes`);
+  });
+  return bytes.toString('utf8');
 }

@@ -22,7 +22,7 @@ export class ItemReader {
   readonly #maxItemBytes: number;
   /** The text around the items, which are left out. */
   readonly #envelope = new GatheredBytes();
-  #item = new GatheredBytes();
+  readonly #item = new GatheredBytes();
   #depth = 0;
   #isText = false;
   #isEscaped = false;
@@ -68,7 +68,6 @@ export class ItemReader {
           if (this.#isIn && this.#depth === 2) {
             this.#checkItem(at + 1 - from);
             const item = this.#item.finish(chunk, from, at + 1);
-            if (this.#item.length > 0) this.#item = new GatheredBytes();
             this.#each(item.toString('utf8'));
           } else if (this.#isIn && this.#depth === 1) {
             this.#isIn = false;
