@@ -89,6 +89,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   const edits: Edit[] = [...ofTasks];
   const filters: ResponseFilter[] = [];
   let used: UsedItem | undefined;
+  let task: KnownTask | undefined;
   if (typeof item === 'object') {
     noteItem(x, own === undefined || own === item.name ? item : { ...item, name: own });
     if (own === undefined) return denied(unknownItemError(item));
@@ -107,13 +108,14 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
       if (found.filter !== undefined) filters.push(found.filter);
     }
   } else {
-    const view = viewOfList(x, request, name) ?? viewOfTask(x, request, name, tasks.named(request, reader));
+    task = tasks.named(request, reader);
+    const view = viewOfList(x, request, name) ?? viewOfTask(x, request, name, task);
     if (view !== undefined) filters.push(view);
   }
   // The filter of contents puts the client's URIs in by itself.
   if (x.naming.federated && !filters.some((filter) => filter instanceof ContentsFilter))
     filters.push(new ResourceUriFilter(x.naming, name));
-  filters.push(tasks.view(request, reader, used, itemRules));
+  filters.push(tasks.view(request, reader, task ?? used, itemRules));
   const limit = limitOfCall(x, request, name, used);
   const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
   const given = x.headers === undefined || x.headers.length === 0 ? undefined : x.headers;

@@ -202,15 +202,17 @@ export class TaskIds {
     }
   }
 
-  /** The caller's view of the response to a request that names a task, makes one, or lists them. */
+  /**
+   * The caller's view of the response to a request that names a task, makes one, or lists them.
+   * @param about the task that the request names, or the item that it uses
+   */
   view(
     request: Envelope,
     reader: TaskReader,
-    item: TaskItem | undefined,
+    about: KnownTask | TaskItem | undefined,
     itemRules: ItemRules | undefined,
   ): ResponseFilter {
     if (request.method === 'tasks/list') return new TaskListView(this.book, reader, itemRules);
-    const about = this.named(request, reader) ?? item;
     return new TaskView(this.book, reader, this.own, about, this.made);
   }
 
