@@ -87,10 +87,8 @@ export class HeldSessions {
   }
 
   private keeperFor(settings: McpBackend, caller: Caller): Keeper {
-    const { principal } = caller;
-    return principal === undefined
-      ? { kept: this.ofAnonymous, caller: credentialsDigest(settings, caller) }
-      : { kept: this.ofPrincipals, caller: callerKey(principal, settings.targets, caller) };
+    const kept = caller.principal === undefined ? this.ofAnonymous : this.ofPrincipals;
+    return { kept, caller: nameOf(settings, caller) };
   }
 
   /** The request is over that the session was opened for: others use it, if nothing of the request can be left in it. */
@@ -121,13 +119,15 @@ export class HeldSessions {
 
 /** Names a caller with its declared capabilities. */
 export function keyOf(settings: McpBackend, caller: Caller, meta: RequestMeta): string {
-  const { principal } = caller;
-  const who =
-    principal === undefined
-      ? ['anonymous', credentialsDigest(settings, caller)]
-      : ['user', callerKey(principal, settings.targets, caller)];
-  return JSON.stringify([settings.key, who, meta.capabilities]);
+  const kind = caller.principal === undefined ? 'anonymous' : 'user';
+  return JSON.stringify([settings.key, [kind, nameOf(settings, caller)], meta.capabilities]);
 }
+
+/** Names a caller among the anonymous ones, or among the others. */
+const nameOf = (settings: McpBackend, caller: Caller): string =>
+  caller.principal === undefined
+    ? credentialsDigest(settings, caller)
+    : callerKey(caller.principal, settings.targets, caller);
 
 /** Callers with equal credentials for the targets are equal to them. */
 function credentialsDigest(settings: McpBackend, { reach, environment }: Caller): string {
