@@ -71,8 +71,7 @@ export class Circuits {
     }
   }
 
-  /** @param keyOf is not asked while no circuit is open */
-  worked(keyOf: () => string): void {
-    if (this.open.size > 0) this.open.delete(keyOf());
+  worked(key: string): void {
+    this.open.delete(key);
   }
 }

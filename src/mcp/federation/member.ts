@@ -159,7 +159,7 @@ export class Member {
       this.checkVersion(response);
       this.answer = await this.shownFacts(serverFacts(response));
       this.lastError = undefined;
-      circuits.worked(() => circuit);
+      circuits.worked(circuit);
       onStart(this.name);
       onReady(this, connection);
       return connection;

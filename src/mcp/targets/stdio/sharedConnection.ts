@@ -202,10 +202,7 @@ function answerTo({ method, text, body }: Envelope, response: Envelope, withoutN
   const resources = typeof capabilities === 'object' && memberOf(response.text, capabilities, 'resources');
   const subscribe = typeof resources === 'object' && memberOf(response.text, resources, 'subscribe');
   if (withoutNews && typeof subscribe === 'object') edits.push({ ...subscribe, replacement: 'false' });
-  return edited(
-    response,
-    edits.toSorted((a, b) => a.start - b.start),
-  );
+  return edited(response, edits);
 }
 
 /** Revisions of MCP are dates. */
