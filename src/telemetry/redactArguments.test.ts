@@ -18,6 +18,7 @@ test('arguments show no secret of a flag, a variable, a header or an address', (
     ['--header', `X-Partner: ${secret}`],
     ['-H', `Authorization:${secret}`],
     [`--header=X-Api-Key: ${secret}`],
+    [`--env=--header=X-Api-Key: ${secret}`],
     [`X-Api-Key: ${secret}`],
     ['-u', `user:${secret}`],
     ['ghp_0123456789abcdefghijABCDEFGHIJ'],
@@ -51,5 +52,13 @@ test('the search for words of secrets ends for every name of an argument', () =>
   withoutEndlessWork(() => {
     assert.deepEqual(redactArguments([name, 'plain']), [name, 'plain']);
     assert.deepEqual(redactArguments([name.slice(0, -1), secret]), [name.slice(0, -1), '[redacted]']);
+  });
+});
+
+test('an argument may be flags within flags, however many', () => {
+  const flags = '-a='.repeat(200_000);
+  withoutEndlessWork(() => {
+    assert.deepEqual(redactArguments([`${flags}plain`]), [`${flags}plain`]);
+    assert.deepEqual(redactArguments([`${flags}API_KEY=${secret}`]), [`${flags}API_KEY=[redacted]`]);
   });
 });

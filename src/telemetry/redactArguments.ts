@@ -20,19 +20,31 @@ export const redactArguments = (args: readonly string[]): string[] =>
   args.map((arg, index) => {
     const before = args[index - 1] ?? '';
     if (before.startsWith('-') && isSecret(before) && !arg.startsWith('-')) return redacted;
-    if (headerFlag.test(before)) return arg.replace(/:.*/s, `: ${redacted}`);
-    if (userFlag.test(before)) return arg.replace(/:.*/s, `:${redacted}`);
-    return withoutValue(arg);
+    return asValueOf(before, arg) ?? withoutValue(arg);
   });
 
+/** The value of a flag that has secrets by its form; undefined for other flags. */
+function asValueOf(flag: string, value: string): string | undefined {
+  if (headerFlag.test(flag)) return value.replace(/:.*/s, `: ${redacted}`);
+  if (userFlag.test(flag)) return value.replace(/:.*/s, `:${redacted}`);
+  return undefined;
+}
+
 function withoutValue(arg: string): string {
-  const [, header] = /^([\w-]+):\s/.exec(arg) ?? [];
-  if (header !== undefined && isSecret(header)) return `${header}: ${redacted}`;
-  const equals = arg.indexOf('=');
-  if (equals <= 0) return hideSecretForms(arg);
-  const name = arg.slice(0, equals);
-  if (isSecret(name)) return `${name}=${redacted}`;
+  let flags = '';
+  let rest = arg;
   // `--env=API_KEY=…` and `--header=X-Api-Key: …`
-  if (name.startsWith('-')) return `${name}=${redactArguments([name, arg.slice(equals + 1)])[1] ?? ''}`;
-  return hideSecretForms(arg);
+  for (;;) {
+    const [, header] = /^([\w-]+):\s/.exec(rest) ?? [];
+    if (header !== undefined && isSecret(header)) return `${flags}${header}: ${redacted}`;
+    const equals = rest.indexOf('=');
+    if (equals <= 0) return flags + hideSecretForms(rest);
+    const name = rest.slice(0, equals);
+    if (isSecret(name)) return `${flags}${name}=${redacted}`;
+    if (!name.startsWith('-')) return flags + hideSecretForms(rest);
+    flags += `${name}=`;
+    rest = rest.slice(equals + 1);
+    const value = asValueOf(name, rest);
+    if (value !== undefined) return flags + value;
+  }
 }
