@@ -92,6 +92,8 @@ export class MemoryStream implements StreamUser {
     this.drains++;
   }
 
+  onLeft(): void {}
+
   onClosed(code: number | undefined): void {
     this.closed = code ?? 'in order';
   }

@@ -211,7 +211,7 @@ export class ServerConnection implements FrameSink {
     }
     // Streams opened only to be taken back are work without an answer (CVE-2023-44487).
     this.owner.countControlFrame();
-    stream?.close(code);
+    stream?.left(code);
     this.streams.past.ended(this.id);
   }
 

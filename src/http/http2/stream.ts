@@ -13,6 +13,8 @@ const HELD_LEAST = 4_096;
 export interface StreamUser extends BodyUser {
   /** All that was to be sent is sent: there is room for more. */
   onDrain(): void;
+  /** The client has reset the stream; `onClosed` follows. */
+  onLeft(): void;
   /**
    * Both sides have ended, or `code` says with what error the stream did. Nothing comes after that.
    * @param reason what the client did wrong
@@ -193,6 +195,13 @@ export class ServerStream implements SendingStream {
   /** The client has ended its side. */
   remoteEnded(): void {
     if (this.ended) this.close(undefined);
+  }
+
+  /** The client has reset it. */
+  left(code: number): void {
+    if (this.closed) return;
+    this.user.onLeft();
+    this.close(code);
   }
 
   /** It is over; `code` says with what error. */

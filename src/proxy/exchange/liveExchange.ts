@@ -321,6 +321,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   private responseEdits: HeaderEdits | undefined;
   private closeListeners: (() => void)[] | undefined;
   private left = false;
+  private isTunnel = false;
 
   constructor(connection: ClientSide, head: Head, snapshot: Compiled, place: Place) {
     super(connection, head, place);
@@ -491,6 +492,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
    * configurations, so it does not keep the one it came in with.
    */
   tunnelled(tunnel: Tunnel): void {
+    this.isTunnel = true;
     this.clearTimers();
     this.cancel = () => {
       this.requestBytes += tunnel.up;
@@ -536,6 +538,11 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     if (this.status === 202 || this.isStreamed) this.keepForRules();
     this.release();
     this.connection.answered(this);
+  }
+
+  /** The client does not wait for the end of its answer. A tunnel has no answer that could be cut short. */
+  clientLeft(): void {
+    if (!this.isTunnel) this.noteReason('the client left');
   }
 
   /** The connection is gone. */

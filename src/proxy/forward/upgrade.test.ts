@@ -204,6 +204,7 @@ test('a reset of one side reaches the other as a reset', async () => {
     second.far.reset();
     assert.equal(await second.client.closed(), 'reset');
     await until('both are logged', () => stage.plane.access.length === 2);
+    assert.equal(stage.plane.access[0]?.reason, undefined);
     assert.deepEqual(
       stage.plane.access.map(({ status: code, error }) => [code, error]),
       [

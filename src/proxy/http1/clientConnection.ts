@@ -220,7 +220,12 @@ export class ClientConnection extends ClientSocket implements ClientSide, Tunnel
     // Answers that are there are still delivered; nobody waits for one that is yet to come.
     if (this.exchange?.isReady === true) this.draining = true;
     else if (this.exchange === undefined && this.socket.writableLength > 0) this.closeGracefully();
-    else this.destroy();
+    else this.clientLeft();
+  }
+
+  protected override clientLeft(): void {
+    this.exchange?.clientLeft();
+    this.destroy();
   }
 
   /** The request cannot be read to its end. */

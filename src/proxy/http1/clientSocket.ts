@@ -107,8 +107,8 @@ export abstract class ClientSocket {
     });
     // A client that hangs up does not wait for its answer (Envoy and nginx see it the same way).
     socket.on('end', () => this.onEnd());
-    socket.on('error', () => this.destroy());
-    socket.on('close', () => this.destroy());
+    socket.on('error', () => this.clientLeft());
+    socket.on('close', () => this.clientLeft());
   }
 
   abstract get idleSince(): number | undefined;
@@ -126,6 +126,8 @@ export abstract class ClientSocket {
   protected abstract onEnd(): void;
   /** Drops all work under way and all unread bytes. */
   protected abstract forget(): void;
+  /** The client ends the connection. */
+  protected abstract clientLeft(): void;
   /** The connection is gone, and whoever works for it has to know. */
   protected abstract lost(): void;
 

@@ -105,8 +105,8 @@ export class Http2Session implements ConnectionOwner, RequestQueue {
     socket.on('data', (bytes: Buffer) => this.onData(bytes));
     socket.on('drain', () => this.onDrain());
     socket.on('end', () => this.hungUp());
-    socket.on('error', () => this.destroy());
-    socket.on('close', () => this.destroy());
+    socket.on('error', () => this.clientLeft());
+    socket.on('close', () => this.clientLeft());
     socket.resume();
   }
 
@@ -359,8 +359,13 @@ export class Http2Session implements ConnectionOwner, RequestQueue {
   }
 
   private hungUp(): void {
-    if (this.endsAt === undefined) this.destroy();
+    if (this.endsAt === undefined) this.clientLeft();
     else this.socket.destroySoon();
+  }
+
+  private clientLeft(): void {
+    for (const stream of this.streams) stream.onLeft();
+    this.destroy();
   }
 
   private calm(reason: string): void {

@@ -343,6 +343,10 @@ export class Http2Stream extends Http2ClientSide implements ClientSide, StreamUs
     }
   }
 
+  onLeft(): void {
+    this.exchange?.clientLeft();
+  }
+
   onClosed(code: number | undefined, reason?: string): void {
     if (code === undefined && this.exchange !== undefined) {
       this.session.completed(this);
