@@ -70,6 +70,25 @@ test('the modes differ for a missing and for an unknown key', () => {
     assert.equal(call(settings, {}).error, undefined);
 });
 
+test('an unknown key at a permissive route leaves the holder that the listener has found', () => {
+  const atListener = prepared(apiKey, {
+    keys,
+    mode: 'strict',
+    location: { header: { name: 'x-api-key' } },
+  });
+  const atRoute = prepared(apiKey, { keys, mode: 'permissive' });
+  const exchange = new FakeExchange({
+    headers: [
+      ['x-api-key', 'key-of-alice-0001'],
+      ['authorization', 'Bearer junk'],
+    ],
+  });
+  assert.equal(atListener.onRequest?.(exchange), undefined);
+  assert.equal(atRoute.onRequest?.(exchange), undefined);
+  assert.equal(exchange.apiKey?.metadata['team'], 'a');
+  assert.deepEqual(exchange.requestHeaders.apply(exchange.request.headerLines()), []);
+});
+
 test('a key may stand in another header or in a cookie', () => {
   const header = { keys, mode: 'strict', location: { header: { name: 'X-Api-Key' } } };
   const found = call(header, { headers: [['x-api-key', 'key-of-alice-0001']] });

@@ -32,9 +32,10 @@ export const apiKey: Policy<ApiKeySettings> = {
           return undefined;
         }
         credential.strip(exchange);
-        exchange.apiKey = presented.length > maxKeyLength ? undefined : holderOf(presented);
-        if (exchange.apiKey === undefined && mode !== 'permissive')
-          throw refused(exchange, 'unknown API key');
+        const holder = presented.length > maxKeyLength ? undefined : holderOf(presented);
+        // An unknown key counts as none: the holder that the listener has found stays.
+        if (holder !== undefined) exchange.apiKey = holder;
+        else if (mode !== 'permissive') throw refused(exchange, 'unknown API key');
         return undefined;
       },
     };
