@@ -24,6 +24,7 @@ export interface FakeRequest {
   /** The first item that the body names. */
   readonly item?: { readonly item: McpItem; readonly call: ItemCall } | Error;
   readonly matchedPrefix?: string;
+  readonly ruleScopes?: readonly string[];
   readonly serverName?: string;
   readonly subjectAltNames?: readonly string[];
   readonly passage?: Passage;
@@ -44,6 +45,7 @@ export class FakeExchange implements Exchange {
   readonly namedItem: NonNullable<Exchange['namedItem']>;
   /** The route has these policies; unless given, the policy under test stands alone. */
   scopeRules: Exchange['scopeRules'];
+  readonly ruleScopes: Exchange['ruleScopes'];
   readonly matchedPrefix: string | undefined;
   forwardTarget: string;
   forwardHost: HostRewrite | undefined;
@@ -63,6 +65,7 @@ export class FakeExchange implements Exchange {
 
   constructor(fake: FakeRequest = {}) {
     this.identity = fake.identity;
+    this.ruleScopes = fake.ruleScopes;
     const { item } = fake;
     this.namedItem = () => item && (item instanceof Error ? Promise.reject(item) : Promise.resolve(item));
     this.passage = fake.passage ?? {

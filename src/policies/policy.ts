@@ -245,6 +245,8 @@ export interface Steps {
   refuseMcpItem?(exchange: Exchange, item: McpItem, call?: ItemCall): ItemRefusal | undefined;
   /** The scopes that the rules require of the request, or of a call. */
   neededScopes?(exchange: Exchange, named?: NamedCall): NeededScopes;
+  /** Every scope that some rule requires: a client may ask for it at a login. */
+  readonly ruleScopes?: readonly string[];
   /**
    * Counts a use of the item that the rules allow, before it goes to its server.
    * @returns what hears of the end of the use, if anything does
@@ -410,6 +412,8 @@ export interface Exchange {
   namedItem?(): Promise<NamedCall | undefined> | undefined;
   /** The `neededScopes` of every policy of the route: a client wants to log in once for all of them. */
   readonly scopeRules?: readonly Required<Steps>['neededScopes'][] | undefined;
+  /** The `ruleScopes` of every policy of the route and its backends. */
+  readonly ruleScopes?: readonly string[] | undefined;
   /** The path prefix of the match that chose the route, without a slash at its end; undefined for other matches. */
   readonly matchedPrefix: string | undefined;
   /** The target for the backend, in origin form: the target of the request until a policy rewrites it. */

@@ -166,6 +166,22 @@ test('a request that is not PKCE with S256, or for another address or resource, 
   assert.equal(otherPort.status, 200, 'any port of the own machine');
 });
 
+test('a client may ask for a scope that the gateway offers or a rule of the backend requires, and for no other', async (t) => {
+  const rules = [{ if: 'mcp.tool.name == "get-env"', requireScopes: ['env:read'] }];
+  const ruled = await startGateway(sharedLoginConfig(idp, {}, { mcpAuthorization: { rules } }));
+  t.after(() => ruled.stop());
+  const login = new SharedLogin(ruled, idp);
+  const [, { client_id }] = await login.post(
+    'mcp-login-register',
+    JSON.stringify({ redirect_uris: [redirectUri] }),
+  );
+  const ask = (scope: string) => openBrowser(ruled.url).get(login.authorizeUrl(String(client_id), { scope }));
+  const page = await ask('mcp env:read');
+  assert.equal(page.status, 200, page.body);
+  assert.match(page.body, /<bdi>env:read</);
+  assert.equal(new URL((await ask('mcp mail:read')).url).searchParams.get('error'), 'invalid_scope');
+});
+
 test('addresses that a browser would run are not registered, and names cannot write into the page', async () => {
   for (const uri of [
     'javascript:alert(1)',

@@ -26,8 +26,12 @@ export const startClosedIdp = (log: (line: string) => void = () => undefined): P
     },
   });
 
-/** A gateway whose clients log in at it. @param settings more of its mcpAuthentication */
-export const sharedLoginConfig = (idp: DevIdp, settings: object = {}): string => `
+/**
+ * A gateway whose clients log in at it.
+ * @param settings more of its mcpAuthentication
+ * @param ofBackend policies of its MCP backend
+ */
+export const sharedLoginConfig = (idp: DevIdp, settings: object = {}, ofBackend: object = {}): string => `
 config: { session: { key: ${'ab'.repeat(32)} } }
 binds:
 - port: 0
@@ -46,7 +50,7 @@ binds:
           ...settings,
         }),
       })}
-      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [everything, 'stdio'] })} }] } }]
+      backends: [{ mcp: { targets: [{ name: target, stdio: ${inline({ cmd: node, args: [everything, 'stdio'] })} }] }, policies: ${inline(ofBackend)} }]
 `;
 
 export type Answer = Record<string, unknown>;

@@ -57,7 +57,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
 
     /** The steps that rules have a part in. */
     const ruledBy = (by: RuleSet): Omit<Steps, 'close'> => {
-      const { refusalOfItem, neededScopes, itemsByIdentity, explain, toolNames } = by;
+      const { refusalOfItem, neededScopes, ruleScopes, itemsByIdentity, explain, toolNames } = by;
       return {
         onRequest(exchange) {
           exchange.metadataUrl = ownMetadata;
@@ -67,7 +67,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
             : passGate(by, exchange);
         },
         ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity, toolNames }),
-        ...(neededScopes === undefined ? {} : { neededScopes }),
+        ...(neededScopes === undefined ? {} : { neededScopes, ruleScopes }),
         ...(explain === undefined ? {} : { explain }),
         withRule(place, expression) {
           const changed = by.withRule(place, expression);

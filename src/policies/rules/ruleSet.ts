@@ -18,7 +18,7 @@ import type { Exchange, Identity, RuleVerdict, Steps } from '../policy.ts';
 import { callReader, isCallTime, unknownCall, usesWhole } from './callTime.ts';
 import { valueOfFailed } from './otherKinds.ts';
 import { always, ruleProblem, type Rule, type RuleSetSettings } from './schema.ts';
-import { heldScopes, stepUpOf, type HeldScopes } from './scopes.ts';
+import { allScopes, heldScopes, stepUpOf, type HeldScopes } from './scopes.ts';
 import { Verdicts } from './verdicts.ts';
 
 /** The rule that refuses. */
@@ -51,6 +51,8 @@ export interface RuleSet {
   readonly refusalOfItem?: (exchange: Exchange, item: McpItem, call?: ItemCall) => ItemRefusal | undefined;
   /** The scopes that the rules require of the request, or of a call; absent where no rule requires any. */
   readonly neededScopes?: NonNullable<Steps['neededScopes']>;
+  /** Every scope that some rule requires. */
+  readonly ruleScopes: readonly string[];
   /** The names of tools and arguments in the rules. */
   readonly toolNames: readonly ToolNames[];
   /** `refusalOfItem` looks at nothing but the item and the identity. */
@@ -101,6 +103,7 @@ export function prepareRules(settings: RuleSetSettings, attributes: Members, pol
       ? { refusalOfItem: itemJudge(prepared, settings, policy) }
       : {}),
     ...(prepared.some((rule) => rule.effect === 'scopes') ? { neededScopes: scopesOf(prepared) } : {}),
+    ruleScopes: allScopes(prepared),
     toolNames: prepared.flatMap(({ program, at, effect }) =>
       toolNamesOf({ program, at, closes: closes.has(effect) }, attributes),
     ),

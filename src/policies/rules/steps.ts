@@ -58,7 +58,7 @@ function scopeError(
 
 /** The steps of a policy that is nothing but rules. */
 export function ruleSteps(rules: RuleSet): Steps {
-  const { gate, refusalOfItem, neededScopes, itemsByIdentity, explain, toolNames } = rules;
+  const { gate, refusalOfItem, neededScopes, ruleScopes, itemsByIdentity, explain, toolNames } = rules;
   return {
     ...(explain === undefined
       ? {}
@@ -75,6 +75,6 @@ export function ruleSteps(rules: RuleSet): Steps {
           onRequest: (exchange: Exchange) => passGate(rules, exchange),
         }),
     ...(refusalOfItem === undefined ? {} : { refuseMcpItem: refusalOfItem, itemsByIdentity, toolNames }),
-    ...(neededScopes === undefined ? {} : { neededScopes }),
+    ...(neededScopes === undefined ? {} : { neededScopes, ruleScopes }),
   };
 }

@@ -45,7 +45,6 @@ export function handle(exchange: LiveExchange, bind: string): void {
       return;
     }
     if (document !== undefined) {
-      exchange.route = document.route;
       settle(exchange, document.step, document.answer, () => runPolicies(exchange, document.route));
       return;
     }

@@ -164,6 +164,8 @@ export interface CompiledRoute {
   readonly wellKnownKey: string;
   readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
   readonly neededScopes: readonly Step<'neededScopes'>[];
+  /** Every scope that some rule of the route or of its backends requires. */
+  readonly ruleScopes: readonly string[];
   readonly countMcpCall: readonly Step<'countMcpCall'>[];
   readonly mcpCallTime: readonly Step<'mcpCallTime'>[];
   readonly onMcpRequest: readonly Step<'onMcpRequest'>[];
@@ -387,6 +389,10 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
 
   get scopeRules(): Exchange['scopeRules'] {
     return this.route?.neededScopes;
+  }
+
+  get ruleScopes(): Exchange['ruleScopes'] {
+    return this.route?.ruleScopes;
   }
 
   get matchedPrefix(): string | undefined {

@@ -25,11 +25,13 @@ export function wellKnownRoute(
     // A route comes once for each of its matches, mostly in a row.
     if (route === asked || route.onWellKnown.length === 0) return false;
     asked = route;
+    exchange.route = route;
     for (const step of route.onWellKnown) {
       answer = step(exchange, name, rest ?? '');
       answering = step;
       if (answer !== undefined) return true;
     }
+    exchange.route = undefined;
     return false;
   };
   const isBare = rest === undefined || rest === '/';

@@ -271,6 +271,7 @@ class Compiler {
     /** A policy of the route also stands before each target of MCP, where it reads the same credentials. */
     const stepsOfUse = new Map<PolicyUse, Steps>();
     const toolNames: ToolNames[] = [];
+    const ruleScopes: string[] = [];
     const name = of?.name ?? '';
     const before: string[] = [];
     const { sessionKey: sealingKey } = this.settings.fixed;
@@ -290,6 +291,7 @@ class Compiler {
         });
         const steps = withOrigin(prepared, { policy: use.name, place: use.place.path });
         toolNames.push(...(prepared.toolNames ?? []).map((names) => placedNames(names, use.place.path)));
+        ruleScopes.push(...(prepared.ruleScopes ?? []));
         all.push(steps);
         stepsOfUse.set(use, steps);
         return steps;
@@ -328,6 +330,7 @@ class Compiler {
       wellKnownKey: prepared.map((steps) => steps.wellKnownKey ?? '').join('\n'),
       refuseMcpItem: pickSteps(prepared, 'refuseMcpItem'),
       neededScopes: pickSteps(prepared, 'neededScopes'),
+      ruleScopes,
       countMcpCall: pickSteps(prepared, 'countMcpCall'),
       mcpCallTime: pickSteps(prepared, 'mcpCallTime'),
       onMcpRequest: pickSteps(prepared, 'onMcpRequest'),
@@ -370,6 +373,7 @@ class Compiler {
       wellKnownKey: '',
       refuseMcpItem: [],
       neededScopes: [],
+      ruleScopes: [],
       countMcpCall: [],
       mcpCallTime: [],
       onMcpRequest: [],

@@ -22,18 +22,20 @@ export interface Consent {
   readonly client: KnownClient;
   readonly redirectUri: string;
   readonly resource: string;
+  readonly scopes: readonly string[];
   /** The sealed request that the form sends back. */
   readonly request: string;
   readonly cookie: string;
 }
 
 /** Asks the user whether a client may log in: all clients share one registration at the provider. */
-export const consentPage = ({ client, redirectUri, resource, request, cookie }: Consent): Reply => ({
+export const consentPage = ({ client, redirectUri, resource, scopes, request, cookie }: Consent): Reply => ({
   status: 200,
   headers: [...headers, ['set-cookie', cookie]],
   body: page(
     'Allow this client?',
     `<p>${nameOf(client)} asks for access to ${bold(resource)}. The login brings you back to ${bold(redirectUri)}.</p>` +
+      listOf(scopes) +
       warningOf(client, redirectUri) +
       `<p>Continue only if you have started this login yourself.</p><form method="post">` +
       `<input type="hidden" name="request" value="${escaped(request)}">` +
@@ -47,6 +49,12 @@ const nameOf = ({ name, host }: KnownClient): string =>
 
 /** No text turns the one beside it around. */
 const bold = (text: string): string => `<b><bdi>${escaped(text)}</bdi></b>`;
+
+/** A user who reads a scope of another server can refuse it. */
+const listOf = (scopes: readonly string[]): string =>
+  scopes.length === 0
+    ? ''
+    : `<p>It asks for these permissions:</p><ul>${scopes.map((scope) => `<li>${bold(scope)}</li>`).join('')}</ul>`;
 
 /** Anybody can use the name of a client that has registered itself, or that runs on the machine of its user. */
 function warningOf({ host }: KnownClient, redirectUri: string): string {

@@ -91,7 +91,7 @@ const verifier = 'v'.repeat(43);
 const redirect_uri = 'http://127.0.0.1:33418/callback';
 
 /** A facade of a provider, and a client that logs in at it. */
-function stageOf(issuer: string, tools: PolicyTools, isKnown = () => true) {
+function stageOf(issuer: string, tools: PolicyTools, isKnown = () => true, changes = {}) {
   const metadata = {
     get: () =>
       Promise.resolve(
@@ -102,7 +102,7 @@ function stageOf(issuer: string, tools: PolicyTools, isKnown = () => true) {
     close: () => undefined,
   };
   const sources = { registers: true, documents: undefined };
-  const facade = new LoginFacade({ ...shared, issuer }, sources, metadata, tools);
+  const facade = new LoginFacade({ ...shared, issuer, ...changes }, sources, metadata, tools);
   const ask = async (name: string, fake: FakeRequest, at = place): Promise<Reply> => {
     const reply = await facade.answer(new FakeExchange(fake), name, at);
     assert.ok(reply !== undefined, name);
@@ -305,6 +305,38 @@ test('a parameter that comes twice is an error, unless it names the same resourc
   const other = await stage.authorize(client, {}, `${own}&resource=https://other.test/`);
   assert.equal(parameterOf(other, 'error'), 'invalid_target');
   assert.equal((await stage.authorize(client, {}, '&client_id=x')).status, 400);
+  stage.facade.close();
+});
+
+test('a client gets only scopes that the gateway offers, at a login and at a refresh', async (t) => {
+  const granted = { access_token: 'token', token_type: 'Bearer', refresh_token: 'of the provider' };
+  const provider = await startLoopback(jsonAnswer(granted));
+  t.after(() => provider.close());
+  const offer = { scopes: ['api://mcp/use'], offeredScopes: ['api://mcp/use', 'offline_access'] };
+  const stage = stageOf(provider.url, { ...toolsWith([]), sealingKey }, undefined, offer);
+  t.after(() => stage.facade.close());
+  const client = await stage.register();
+  for (const scope of ['https://vault.test/.default', 'api://mcp/use Mail.ReadWrite', 'openid'])
+    assert.equal(parameterOf(await stage.authorize(client, { scope }), 'error'), 'invalid_scope', scope);
+  assert.equal((await stage.authorize(client, { scope: 'offline_access api://mcp/use' })).status, 200);
+  const code = parameterOf(await stage.callback(client), 'code');
+  const tokens = JSON.parse(String((await stage.redeem(client, code)).body)) as {
+    readonly refresh_token: string;
+  };
+  const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token };
+  const asked = provider.asked.length;
+  const other = await stage.redeem(client, '', { ...refresh, scope: 'https://vault.test/.default' });
+  assert.deepEqual([other.status, errorIn(other)], [400, 'invalid_scope']);
+  assert.equal(provider.asked.length, asked, 'the provider was not asked');
+  assert.equal((await stage.redeem(client, '', { ...refresh, scope: 'api://mcp/use' })).status, 200);
+});
+
+test('the consent page names the scopes that the client gets', async () => {
+  const stage = stageOf(shared.issuer, { ...toolsWith([]), sealingKey });
+  const client = await stage.register();
+  const { body } = await stage.authorize(client, { scope: 'Mail.ReadWrite <b>use' });
+  assert.match(String(body), /<li><b><bdi>Mail\.ReadWrite<.*<bdi>&#60;b&#62;use</);
+  assert.doesNotMatch(String((await stage.authorize(client)).body), /permissions/);
   stage.facade.close();
 });
 

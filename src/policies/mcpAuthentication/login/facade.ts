@@ -23,7 +23,10 @@ export interface SharedClient {
   readonly audience: string | undefined;
   /** The scopes where a client asks for none. */
   readonly scopes: readonly string[];
-  /** The scopes that a client may ask for: those above, and `offline_access` where it is configured. */
+  /**
+   * The scopes that a client may ask for: those above, and `offline_access` where it is configured. A list without
+   * scopes leaves the choice to the provider.
+   */
   readonly offeredScopes: readonly string[];
 }
 
@@ -195,6 +198,7 @@ export class LoginFacade {
     if (state !== undefined && state.length > 1_024) return fail('invalid_request');
     const scope = of('scope') ?? this.shared.scopes.join(' ');
     if (!/^[\x20\x21\x23-\x5b\x5d-\x7e]{0,1024}$/.test(scope)) return fail('invalid_scope');
+    if (this.refusesScope(exchange, scope)) return fail('invalid_scope');
     // RFC 8707 §2 lets a client name several.
     const resources = query.getAll('resource').filter((resource) => resource !== '');
     if (resources.some((resource) => bareAddress(resource) !== bareAddress(this.issuerOf(place))))
@@ -217,6 +221,7 @@ export class LoginFacade {
       client,
       redirectUri,
       resource: this.issuerOf(place),
+      scopes: scopesOf(scope),
       request: this.seal.seal('consent', request),
       cookie: cookieOf(browser, place),
     });
@@ -292,7 +297,7 @@ export class LoginFacade {
       case 'authorization_code':
         return await this.redeem(id, asked);
       case 'refresh_token':
-        return await this.refresh(id, asked);
+        return await this.refresh(exchange, id, asked);
       default:
         return oauthError('unsupported_grant_type', 'expected authorization_code or refresh_token');
     }
@@ -322,8 +327,11 @@ export class LoginFacade {
     return this.tokens(answer, issuedTo(grant.data, client), undefined);
   }
 
-  private async refresh(id: string, asked: TokenRequest): Promise<Reply> {
+  private async refresh(exchange: Exchange, id: string, asked: TokenRequest): Promise<Reply> {
     const { form } = asked;
+    const scope = form.get('scope') ?? '';
+    if (this.refusesScope(exchange, scope))
+      return oauthError('invalid_scope', 'the gateway does not offer one of these scopes');
     const written = form.get('refresh_token') ?? '';
     const held = refresh.safeParse(this.seal.open('refresh', written));
     if (!held.success || !isOf(held.data, id))
@@ -331,11 +339,10 @@ export class LoginFacade {
     const client = await this.clients.prove(id, asked);
     if ('status' in client) return client;
     if (lacksProof(held.data, client)) return needsAssertion;
-    const scope = form.get('scope');
     const answer = await this.ask(asked, {
       grant_type: 'refresh_token',
       refresh_token: held.data.token,
-      ...(scope === null || scope === '' ? {} : { scope }),
+      ...(scope === '' ? {} : { scope }),
     });
     return this.tokens(answer, issuedTo(held.data, client), written);
   }
@@ -387,6 +394,19 @@ export class LoginFacade {
       ...(typeof scope === 'string' ? { scope } : {}),
       ...(renewed === undefined ? {} : { refresh_token: renewed }),
     });
+  }
+
+  /**
+   * The provider knows the client of the operator, which may have rights at other servers. So MCP clients get only the
+   * scopes that the gateway offers, and those that its rules require.
+   */
+  private refusesScope({ request, ruleScopes = [] }: Exchange, scope: string): boolean {
+    const { offeredScopes } = this.shared;
+    if (offeredScopes.length === 0) return false;
+    const other = scopesOf(scope).find((one) => !offeredScopes.includes(one) && !ruleScopes.includes(one));
+    if (other === undefined) return false;
+    request.annotate('login', `refused: scopesSupported does not have the scope ${other.slice(0, 128)}`);
+    return true;
   }
 
   /** Did this browser begin the login here, and is it still young enough? */
@@ -460,6 +480,8 @@ const needsAssertion = oauthError(
   'the client must send client_assertion to the issuer where it has logged in',
   401,
 );
+
+const scopesOf = (text: string): string[] => text.split(' ').filter((scope) => scope !== '');
 
 const urlOf = ({ origin, path }: LoginPlace, name: keyof typeof endpoints): string =>
   `${origin}/.well-known/${endpoints[name]}${path}`;
