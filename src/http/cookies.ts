@@ -28,6 +28,10 @@ export const cookieValues = (text: string | undefined, name: string): string[] =
  */
 const nameInPair = /(?:^|[\s,\x80-\xff])([^\s,=\x80-\xff]+)[\s\x80-\xff]*=/g;
 
+/** Does some server find a cookie with one of the wanted names in the pair? */
+export const holdsCookie = (pair: string, isWanted: (name: string) => boolean): boolean =>
+  [...pair.matchAll(nameInPair)].some(([, name = '']) => isWanted(name));
+
 /** Takes cookies out of the request for the backend, under every name that a server may find in them. */
 export function editCookies(
   request: HttpRequest,
@@ -35,9 +39,7 @@ export function editCookies(
   isRemoved: (name: string) => boolean,
   added?: string,
 ): void {
-  const holdsName = (pair: string): boolean =>
-    [...pair.matchAll(nameInPair)].some(([, name = '']) => isRemoved(name));
-  editCookiePairs(request, edits, holdsName, added);
+  editCookiePairs(request, edits, (pair) => holdsCookie(pair, isRemoved), added);
 }
 
 /**

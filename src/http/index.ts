@@ -2,7 +2,14 @@ export { parseAuthority, type Authority } from './authority.ts';
 export { Body, FRAMING, type ChunkSink } from './body.ts';
 export { HANDSHAKE, readClientHello, type ClientHello } from './clientHello.ts';
 export { consoleHeader, readConsoleCall, writeConsoleCall, type ConsoleCall } from './consoleCall.ts';
-export { cookiePairs, cookiesOf, cookieValues, editCookiePairs, editCookies } from './cookies.ts';
+export {
+  cookiePairs,
+  cookiesOf,
+  cookieValues,
+  editCookiePairs,
+  editCookies,
+  holdsCookie,
+} from './cookies.ts';
 export { HeaderEdits } from './edits.ts';
 export { EventReader, type EventHandler, type LargeEvent } from './eventReader.ts';
 export type {

@@ -100,6 +100,64 @@ test('a token that a proxy passes on in a field of its own is taken out of that 
     assert.deepEqual(forwarded(token, [[name, token]]), { lines: [], target: '/' }, name);
 });
 
+/** The text that counts as the credential, and the request to the backend where the policy then removes it. */
+function readAndStripped(
+  location: Parameters<typeof credentialReader>[0],
+  headers: readonly HeaderLine[],
+): readonly [string | undefined, readonly HeaderLine[]] {
+  const reader = credentialReader(location);
+  const exchange = new FakeExchange({ headers });
+  const found = reader.read(exchange);
+  if (found !== undefined) reader.strip(exchange);
+  return [found, exchange.requestHeaders.apply(exchange.request.headerLines())];
+}
+
+test('a credential that only some servers find in a header counts as a malformed one', () => {
+  const location = { kind: 'header', name: 'authorization', prefix: 'Bearer ' } as const;
+  for (const lines of [
+    ['Bearer\tforged'],
+    ['bearer\xa0forged'],
+    ['x', 'Bearer forged'],
+    ['x, bearer forged'],
+    ['x,\tBearer\tforged'],
+    ['Basic YTpi,Bearer forged'],
+    ['x', 'Bearer'],
+  ]) {
+    const headers = lines.map((value): HeaderLine => ['authorization', value]);
+    assert.deepEqual(readAndStripped(location, headers), ['', []], lines.join(' | '));
+  }
+  for (const value of [
+    'Bearerx y',
+    'Basic YTpi',
+    'Digest realm="a bearer b", nc=1',
+    'x bearer y',
+    'x, bearer=y',
+  ])
+    assert.deepEqual(readAndStripped(location, [['authorization', value]]), [
+      undefined,
+      [['authorization', value]],
+    ]);
+  const unspaced = { kind: 'header', name: 'x-proof', prefix: 'token=' } as const;
+  assert.deepEqual(readAndStripped(unspaced, [['x-proof', 'a, token=forged']]), ['', []]);
+  assert.deepEqual(readAndStripped(unspaced, [['x-proof', 'token=good']]), ['good', []]);
+});
+
+test('a credential that only some servers find in a cookie counts as a malformed one', () => {
+  const location = { kind: 'cookie', name: 'session' } as const;
+  for (const text of ['a=b, session=forged', 'a=b session=forged', 'session\x85=forged'])
+    assert.deepEqual(
+      readAndStripped(location, [['cookie', `c=d; ${text}`]]),
+      ['', [['cookie', 'c=d']]],
+      text,
+    );
+  assert.deepEqual(readAndStripped(location, [['cookie', 'session=good; a=b, session=forged']]), [
+    'good',
+    [],
+  ]);
+  for (const text of ['xsession=1', 'a=session', 'SESSION=1', 'url=/?session=1'])
+    assert.deepEqual(readAndStripped(location, [['cookie', text]]), [undefined, [['cookie', text]]]);
+});
+
 test('a text that is no token removes nothing, whatever fields contain it', () => {
   const encodedHead = (head: string): string => `${Buffer.from(head).toString('base64url')}.a.b`;
   for (const text of ['4', '47', 'chunked', '9.9.9.9', 'e30.evil.test', encodedHead('[]'), 'a.b']) {

@@ -4,6 +4,7 @@ import {
   cookieValues,
   editCookiePairs,
   editCookies,
+  holdsCookie,
   isBeyondClient,
   withoutParameters,
 } from '../../http/index.ts';
@@ -13,7 +14,10 @@ import { textReader } from './textExpression.ts';
 
 /** Finds the token in a request and takes it out of what goes upstream. */
 export interface CredentialReader {
-  /** The token as it stands there; empty where its place is there and holds none; undefined where there is none. */
+  /**
+   * The token as it stands there; undefined where there is none. Empty where its place holds no token, or a text that
+   * only some servers read as one: the backend must not find a token that the gateway has not checked.
+   */
   read(exchange: Exchange): string | undefined;
   /** The texts that stand for the token in the request, for logs that hide them. */
   texts(exchange: Exchange): readonly string[];
@@ -130,19 +134,21 @@ function headerReader(name: string, prefix: string): CredentialReader {
   const scheme = prefix.trimEnd().toLowerCase();
   // An authentication scheme is a word of its own: `Bearerx` is another one (RFC 9110 §11.4).
   const word = prefix !== '' && scheme.length < prefix.length;
+  const begins = (text: string, blank: RegExp): boolean =>
+    text.slice(0, scheme.length).toLowerCase() === scheme &&
+    (!word || text.length === scheme.length || blank.test(text.charAt(scheme.length)));
   return {
     read(exchange) {
       const value = exchange.request.header(name);
       if (value === undefined) return undefined;
-      if (value.slice(0, scheme.length).toLowerCase() !== scheme) return undefined;
-      const rest = value.slice(scheme.length);
-      if (word && rest !== '' && rest[0] !== ' ') return undefined;
-      return rest.trim();
+      if (begins(value, / /)) return value.slice(scheme.length).trim();
+      // Some servers take other white space, or the last of several lines, which a comma joins here.
+      return value.split(',').some((part) => begins(part.trim(), /[\s\x80-\xff]/)) ? '' : undefined;
     },
     // A caller that leaves out the scheme has sent its token all the same.
     texts(exchange) {
       const value = exchange.request.header(name)?.trim();
-      return [...present(value), ...present(value?.slice(value.lastIndexOf(' ') + 1))];
+      return [...present(value), ...present(value?.split(/[\s\x80-\xff]/).at(-1))];
     },
     strip(exchange) {
       exchange.requestHeaders.remove(name);
@@ -151,15 +157,25 @@ function headerReader(name: string, prefix: string): CredentialReader {
 }
 
 function cookieReader(name: string): CredentialReader {
+  const isOurs = (known: string): boolean => known === name;
+  /** The cookies of a header in which only some servers find the name. */
+  const elsewhere = (text = ''): string[] =>
+    text.includes(name) ? cookiePairs(text).filter((pair) => holdsCookie(pair, isOurs)) : [];
   return {
     read(exchange) {
-      const [first, ...others] = cookieValues(exchange.request.header('cookie'), name);
+      const text = exchange.request.header('cookie');
+      const [first, ...others] = cookieValues(text, name);
       // Two of them: one may have been planted by another site of the domain, so neither counts.
-      return others.length > 0 ? '' : first;
+      if (others.length > 0) return '';
+      return first ?? (elsewhere(text).length > 0 ? '' : undefined);
     },
-    texts: (exchange) => cookieValues(exchange.request.header('cookie'), name).flatMap(present),
+    texts({ request }) {
+      const text = request.header('cookie');
+      const values = cookieValues(text, name);
+      return (values.length > 0 ? values : elsewhere(text)).flatMap(present);
+    },
     strip(exchange) {
-      editCookies(exchange.request, exchange.requestHeaders, (known) => known === name);
+      editCookies(exchange.request, exchange.requestHeaders, isOurs);
     },
   };
 }
