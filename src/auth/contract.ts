@@ -62,6 +62,8 @@ export interface KeySet {
   readonly remote: boolean;
   /** The ids of its keys. */
   readonly ids: readonly string[];
+  /** Calls the listener after each change of the keys. @returns a function that ends the watch */
+  watch(listener: () => void): () => void;
   /**
    * Fetches the set again because a token names a key that is not in it. All callers share one fetch, and there is
    * at most one in a cool-down time: then (and for sources that cannot be fetched) it returns undefined.

@@ -127,6 +127,7 @@ class LiveKeySet implements KeySet {
   private loadedAt: number | undefined;
   private readonly feed: Feed;
   private readonly log: Logger;
+  private readonly watchers = new Set<() => void>();
   readonly remote: boolean;
 
   constructor(source: KeySetSource, options: LiveOptions) {
@@ -189,6 +190,11 @@ class LiveKeySet implements KeySet {
     return this.feed.refetch();
   }
 
+  watch(listener: () => void): () => void {
+    this.watchers.add(listener);
+    return () => void this.watchers.delete(listener);
+  }
+
   view(): KeySetView {
     const state = this.keys === undefined ? 'waiting' : this.problem === undefined ? 'ready' : 'stale';
     const { name: source, problem, loadedAt } = this;
@@ -212,6 +218,7 @@ class LiveKeySet implements KeySet {
     this.keys = keys;
     this.generation += 1;
     this.log.info('Key set loaded', { keys: keys.size });
+    for (const listener of [...this.watchers]) listener();
   }
 
   /** The keys that are there stay: an outage of the provider must not lock everybody out. */

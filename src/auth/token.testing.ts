@@ -75,7 +75,13 @@ export function fixedKeys(
   onRefetch?: () => Promise<void> | undefined,
 ): KeySet & {
   add(key: TestKey): void;
+  remove(key: TestKey): void;
 } {
+  const watchers = new Set<() => void>();
+  const changed = (): void => {
+    set.generation += 1;
+    for (const watcher of watchers) watcher();
+  };
   const held = new Map<string, PublicKey[]>();
   const set = {
     generation: 1,
@@ -86,11 +92,19 @@ export function fixedKeys(
       return [...held.keys()];
     },
     refetch: () => onRefetch?.(),
+    watch(listener: () => void) {
+      watchers.add(listener);
+      return () => void watchers.delete(listener);
+    },
     add(key: TestKey) {
       const read = readPublicKey(key.jwk);
       if ('skipped' in read) throw new Error(read.skipped);
       held.set(key.kid, [...(held.get(key.kid) ?? []), read]);
-      set.generation += 1;
+      changed();
+    },
+    remove(key: TestKey) {
+      held.delete(key.kid);
+      changed();
     },
   };
   for (const key of keys) set.add(key);

@@ -121,6 +121,23 @@ test('a remembered token dies at its exp and when the keys change', () => {
   assert.equal(outcome(check.verify(token)), 'expired');
 });
 
+test('a watch hears of a change of the keys that makes the token invalid, and of no other change', () => {
+  const keys = fixedKeys([p256, ed]);
+  const watched = verifier({ keys });
+  const heard: string[] = [];
+  const end = watched.watch(makeToken('ES256', p256), () => heard.push('of the removed key'));
+  watched.watch(makeToken('EdDSA', ed), () => heard.push('of another key'));
+  watched.watch(makeToken('RS256', rsa), () => heard.push('of an unknown key'));
+  watched.watch('no token', () => heard.push('of no token'));
+  keys.add(rsa);
+  assert.deepEqual(heard, []);
+  keys.remove(p256);
+  assert.deepEqual(heard, ['of the removed key']);
+  end();
+  keys.remove(rsa);
+  assert.deepEqual(heard, ['of the removed key']);
+});
+
 test('none and the HMAC family are refused, also when the public key serves as the secret', () => {
   const body = encode(goodClaims);
   for (const alg of ['none', 'None', 'NONE', 'nOnE', ''])

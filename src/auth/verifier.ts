@@ -42,6 +42,11 @@ export interface Verifier {
   verify(token: string): Verdict | Promise<Verdict>;
   /** The same without a request to anybody, and without memory: `unproven` where only a key over the network can tell. */
   explain(token: string): Verdict;
+  /**
+   * Calls `onRefused` when a change of the keys makes a valid token invalid.
+   * @returns a function that ends the watch
+   */
+  watch(token: string, onRefused: () => void): () => void;
   /** Judges claims that nobody has signed. Absent registered claims are those of a good token of the only issuer. */
   judge(claims: Readonly<Record<string, unknown>>): Verdict;
 }
@@ -112,6 +117,20 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
       : { kind: 'unavailable', issuer: issuer.issuer };
   }
 
+  function watch(token: string, onRefused: () => void): () => void {
+    const parsed = readCompactToken(token);
+    if ('reason' in parsed) return () => undefined;
+    const keys = typeof parsed.claims.iss === 'string' ? byName.get(parsed.claims.iss)?.keys : undefined;
+    const before = keys?.find(parsed.kid) ?? [];
+    // Another policy has verified the token.
+    if (keys === undefined || before.length === 0) return () => undefined;
+    return keys.watch(() => {
+      const after = keys.find(parsed.kid);
+      const stay = before.every(({ key }) => after.some((other) => key.equals(other.key)));
+      if (!stay && explain(token).kind !== 'verified') onRefused();
+    });
+  }
+
   function judge(given: Readonly<Record<string, unknown>>): Verdict {
     const [only, ...others] = issuers;
     const defaults =
@@ -138,7 +157,7 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
     return iss === undefined ? missing('iss', trusted) : issuerProblem(trusted, iss);
   };
 
-  return { verify, explain, judge };
+  return { verify, explain, watch, judge };
 }
 
 function contentOf(claims: Readonly<Record<string, unknown>>, issuer: TrustedIssuer): VerifiedToken {

@@ -271,6 +271,11 @@ export interface Steps {
   readonly waits?: true;
   /** `onRequest` replaces all credentials for the backend that are in the request. */
   readonly sendsCredentials?: true;
+  /**
+   * Watches whether the policy would still admit the caller of a response that lasts; calls `end` when it would not.
+   * @returns a function that ends the watch
+   */
+  watchCaller?(exchange: Exchange, end: () => void): () => void;
   /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
   onResponse?(exchange: Exchange, status: number): void;
   readonly forwarding?: Forwarding;

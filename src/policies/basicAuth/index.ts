@@ -75,6 +75,13 @@ export const basicAuth: Policy<BasicAuthSettings> = {
         if (typeof right === 'boolean') return settle(exchange, pair.user, right);
         return right.then((answer) => settle(exchange, pair.user, answer));
       },
+      watchCaller({ user }, end) {
+        if (user === undefined) return () => undefined;
+        const before = users.value.hashOf(user);
+        return users.watch(() => {
+          if (users.value.hashOf(user) !== before) end();
+        });
+      },
       problem: () => users.problem,
       close() {
         users.close();

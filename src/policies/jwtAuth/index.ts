@@ -29,6 +29,7 @@ export const jwtAuth: Policy<JwtAuthSettings> = {
         const pending = authenticator.authenticate(x);
         return pending instanceof Promise ? pending.then(() => undefined) : undefined;
       },
+      watchCaller: (exchange, end) => authenticator.watchCaller(exchange, end),
       problem: () => authenticator.problem(),
       close() {
         authenticator.close();

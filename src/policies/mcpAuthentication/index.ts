@@ -110,6 +110,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
         settings.clientDocuments,
         settings.dynamicRegistration,
       ]),
+      watchCaller: (exchange, end) => authenticator.watchCaller(exchange, end),
       problem: () => authenticator.problem(),
       close() {
         authenticator.close();

@@ -96,6 +96,7 @@ const noKeys: KeySetLease['set'] = {
   remote: false,
   ids: [],
   refetch: () => undefined,
+  watch: () => () => undefined,
 };
 
 function reasonOf(verdict: Verdict): string {

@@ -53,6 +53,23 @@ test('a file is read again when it changes, and a bad change leaves the last goo
   assert.equal(lines.length, 1);
 });
 
+test('a watch hears of a change that is in force, until it ends', async () => {
+  const file = join(folder, 'watched');
+  writeFileSync(file, 'a');
+  const { options, next } = words();
+  const watched = new WatchedText({ kind: 'file', file }, options);
+  const heard: string[] = [];
+  const end = watched.watch(() => heard.push(watched.value));
+  for (const text of ['bad', 'bb', 'ccc']) {
+    if (text === 'ccc') end();
+    const read = next();
+    replace(file, text);
+    await read;
+  }
+  watched.close();
+  assert.deepEqual(heard, ['bb']);
+});
+
 test('requests are refused until the file is usable', async () => {
   const file = join(folder, 'late');
   const { options, next } = words();

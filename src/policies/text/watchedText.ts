@@ -25,6 +25,7 @@ export class WatchedText<T> {
   private current: { readonly value: T } | undefined;
   private failure = '';
   private settling: Settling | undefined;
+  private readonly watchers = new Set<() => void>();
 
   /** @throws Error where a text of the configuration cannot be used */
   constructor(source: TextSource, options: WatchOptions<T>) {
@@ -54,18 +55,27 @@ export class WatchedText<T> {
     throw new GatewayError('policy_failed', { detail: this.problem ?? '' });
   }
 
+  /** Calls the listener after each change of the value. @returns a function that ends the watch */
+  watch(listener: () => void): () => void {
+    this.watchers.add(listener);
+    return () => void this.watchers.delete(listener);
+  }
+
   close(): void {
     clearInterval(this.timer);
   }
 
   private async look(file: string): Promise<void> {
-    if (this.settling?.due(await fileMarkLater(file)) === true) this.reread(file);
+    if (this.settling?.due(await fileMarkLater(file)) !== true) return;
+    if (this.reread(file)) for (const listener of [...this.watchers]) listener();
   }
 
-  private reread(file: string): void {
+  /** @returns whether the text of the file is in force */
+  private reread(file: string): boolean {
     const { name, read, log } = this.options;
     try {
       this.current = { value: read(readRegularText(file)) };
+      return true;
     } catch (error) {
       this.failure = messageOf(error);
       log.error('Policy file rejected', {
@@ -74,6 +84,7 @@ export class WatchedText<T> {
         problem: this.failure,
         inForce: this.current === undefined ? 'nothing: requests are refused' : 'the last good one',
       });
+      return false;
     }
   }
 }

@@ -26,6 +26,8 @@ export interface Authenticator {
   /** Sets `exchange.identity`, or throws the refusal. Waits only where a key has to be fetched for this token. */
   authenticate(exchange: Exchange): void | Promise<void>;
   /** As of `Steps`. */
+  watchCaller(exchange: Exchange, end: () => void): () => void;
+  /** As of `Steps`. */
   credentials(exchange: Exchange): readonly string[];
   /** Names a file of keys that was never usable. */
   problem(): string | undefined;
@@ -120,6 +122,7 @@ export function createAuthenticator(settings: AuthenticationSettings, tools: Pol
       if (verdict instanceof Promise) return verdict.then((late) => settle(exchange, token, late));
       return settle(exchange, token, verdict);
     },
+    watchCaller: ({ token }, end) => (token === undefined ? () => undefined : verifier.watch(token, end)),
     credentials: (exchange) => credential.texts(exchange),
     problem() {
       return settings.providers.map((_, at) => fileProblem(at)).find((problem) => problem !== undefined);

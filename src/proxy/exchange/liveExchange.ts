@@ -149,6 +149,7 @@ export interface CompiledRoute {
   readonly onRequest: readonly Step<'onRequest'>[];
   /** Absent where no policy looks at answers. */
   readonly onResponse: readonly Step<'onResponse'>[] | undefined;
+  readonly watchCaller: readonly Step<'watchCaller'>[];
   /** The relay to other workers where sessions of the route may live. */
   readonly relays: RelayRouter | undefined;
   /** Hands the request to a backend. */

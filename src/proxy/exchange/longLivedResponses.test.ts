@@ -1,7 +1,11 @@
 /** Event streams under configurations that change: nobody listens on who would no longer be let in. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { issuerName, makeKey, makeToken } from '../../auth/token.testing.ts';
 import type { Caller } from '../../mcp/index.ts';
 import type { OpenApiTarget } from '../../model/index.ts';
 import { policySchemas } from '../../policies/index.ts';
@@ -122,6 +126,47 @@ test('a stream ends when a reload changes the operations of an API that are tool
   await client.find('the end of the stream', () => isOver(client) || undefined);
   client.close();
   plane.close();
+});
+
+test('streams end when their user or their key is removed from its file, and others go on', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-streams-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [users, keys] = [join(folder, 'users'), join(folder, 'keys.json')];
+  const [removed, kept] = [makeKey('P-256', 'removed'), makeKey('P-256', 'kept')];
+  const write = (file: string, text: string): void => {
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  };
+  const writeBoth = (names: readonly string[], jwks: readonly { readonly jwk: object }[]): void => {
+    write(users, names.map((name) => `${name}:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n`).join(''));
+    write(keys, JSON.stringify({ keys: jwks.map(({ jwk }) => jwk) }));
+  };
+  writeBoth(['ada', 'bob'], [removed, kept]);
+  const { basicAuth, jwtAuth } = policySchemas;
+  const of = (policies: Record<string, unknown>, prefix: string) => route({ name: prefix, prefix, policies });
+  const plane = await TestPlane.start(
+    model(
+      of({ basicAuth: basicAuth.parse({ mode: 'strict', htpasswd: { file: users } }) }, '/users'),
+      of({ jwtAuth: jwtAuth.parse({ mode: 'strict', issuer: issuerName, jwks: { file: keys } }) }, '/keys'),
+    ),
+  );
+  t.after(() => plane.close());
+  const basic = (name: string) =>
+    `authorization: Basic ${Buffer.from(`${name}:password`).toString('base64')}`;
+  const bearer = (key: typeof kept) =>
+    `authorization: Bearer ${makeToken('ES256', key, { claims: { iat: 0, exp: 4_000_000_000 } })}`;
+  const [ada, bob] = [
+    await listen(plane, get('/users', basic('ada'))),
+    await listen(plane, get('/users', basic('bob'))),
+  ];
+  const [first, second] = [
+    await listen(plane, get('/keys', bearer(removed))),
+    await listen(plane, get('/keys', bearer(kept))),
+  ];
+  writeBoth(['bob'], [kept]);
+  for (const client of [ada, first])
+    await client.find('the end of the stream', () => isOver(client) || undefined);
+  assert.deepEqual([bob, second].map(isOver), [false, false]);
 });
 
 test('a finished stream is not ended again, and a snapshot without streams is released', async () => {

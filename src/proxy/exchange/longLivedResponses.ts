@@ -7,7 +7,8 @@ import { checkPathReadings } from './pathReadings.ts';
 /**
  * Answers that would go on for as long as the client stays, such as the event streams of MCP. Every other request ends
  * on the configuration it began with; these are looked at whenever there is a new one, and those that it might not
- * let in end. Whoever is still allowed comes back.
+ * let in end. They also end when a file of users or a key set changes, so that their caller is no longer admitted.
+ * Whoever is still allowed comes back.
  */
 export class LongLivedResponses {
   private readonly streams = new Map<LiveExchange, () => void>();
@@ -20,7 +21,13 @@ export class LongLivedResponses {
     // Its policies may have waited for something (keys, say) while the configuration changed.
     if (current !== undefined && current !== exchange.snapshot)
       this.check(exchange, end, current, new RuleComparisons());
-    return () => void this.streams.delete(exchange);
+    const watches = (exchange.route?.watchCaller ?? []).map((watch) =>
+      watch(exchange, () => this.end(exchange, end)),
+    );
+    return () => {
+      this.streams.delete(exchange);
+      for (const stop of watches) stop();
+    };
   }
 
   /** Ends what would not be served in the same way, by the same rules, under the snapshot that has just been taken. */
@@ -31,8 +38,11 @@ export class LongLivedResponses {
   }
 
   private check(exchange: LiveExchange, end: () => void, next: Compiled, same: RuleComparisons): void {
-    if (servedTheSame(exchange, next, same)) return;
-    this.streams.delete(exchange);
+    if (!servedTheSame(exchange, next, same)) this.end(exchange, end);
+  }
+
+  private end(exchange: LiveExchange, end: () => void): void {
+    if (!this.streams.delete(exchange)) return;
     try {
       end();
     } catch (error) {

@@ -5,6 +5,7 @@ export type StepName =
   | 'onRequest'
   | 'credentials'
   | 'onResponse'
+  | 'watchCaller'
   | 'onWellKnown'
   | 'refuseMcpItem'
   | 'neededScopes'

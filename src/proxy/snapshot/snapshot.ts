@@ -316,6 +316,7 @@ class Compiler {
     const route: CompiledRoute = {
       onRequest: pickSteps(prepared, 'onRequest'),
       onResponse: onResponse.length === 0 ? undefined : onResponse,
+      watchCaller: pickSteps(prepared, 'watchCaller'),
       relays: of !== undefined && servesMcp(of) ? this.tools.relays : undefined,
       serve,
       stats: this.tools.stats(bind, listener, name),
@@ -362,6 +363,7 @@ class Compiler {
     const route: CompiledRoute = {
       onRequest: [],
       onResponse: undefined,
+      watchCaller: [],
       relays: undefined,
       serve: (exchange) => exchange.fail(new GatewayError('route_broken', { detail: broken })),
       stats: this.tools.stats(bind, listener, name),
