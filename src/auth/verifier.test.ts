@@ -370,6 +370,21 @@ test('an unknown key is waited for, and refused when it does not come', async ()
   assert.equal(judge(makeToken('EdDSA', late)), 'unknown_key');
 });
 
+test('a fetch that began before the key was published is followed by a second one, and by no third', async () => {
+  const late = makeKey('Ed25519', 'late');
+  for (const publishedAt of [2, 3]) {
+    let fetches = 0;
+    const keys = fixedKeys([rsa], () => {
+      fetches += 1;
+      if (fetches === publishedAt) keys.add(late);
+      return Promise.resolve();
+    });
+    const verdict = await verifier({ keys }).verify(makeToken('EdDSA', late));
+    assert.equal(outcome(verdict), publishedAt === 2 ? 'verified' : 'unknown_key');
+    assert.equal(fetches, 2);
+  }
+});
+
 test('before any key is there nothing can be said', () => {
   const keys = { ...fixedKeys([]), ready: false };
   assert.equal(judge(makeToken('RS256', rsa), { keys }), 'unavailable');

@@ -82,10 +82,21 @@ export function createVerifier(issuers: readonly TrustedIssuer[], now: () => num
     if (keys.length > 0) return check(token, parsed, issuer, keys);
     const fetching = issuer.keys.refetch();
     if (fetching === undefined) return refused(unknownKey(parsed, issuer));
-    return fetching.then(() => {
-      const fresh = issuer.keys.find(parsed.kid);
-      return fresh.length === 0 ? refused(unknownKey(parsed, issuer)) : check(token, parsed, issuer, fresh);
-    });
+    return checkAfter(fetching, token, parsed, issuer);
+  }
+
+  async function checkAfter(
+    fetching: Promise<void>,
+    token: string,
+    parsed: CompactToken,
+    issuer: TrustedIssuer,
+  ): Promise<Verdict> {
+    const { keys } = issuer;
+    await fetching;
+    // A regular fetch under way may have begun before the key was published. It has not begun the cool-down time.
+    if (keys.find(parsed.kid).length === 0) await keys.refetch();
+    const fresh = keys.find(parsed.kid);
+    return fresh.length === 0 ? refused(unknownKey(parsed, issuer)) : check(token, parsed, issuer, fresh);
   }
 
   function check(
