@@ -33,7 +33,6 @@ test('resource metadata is derived, and overridden by name in either case', () =
   assert.deepEqual(document, {
     resource: 'https://other/mcp',
     authorization_servers: ['https://idp'],
-    bearer_methods_supported: ['header'],
     resource_type: 'mcp-server',
     scopes_supported: ['a'],
     resource_documentation: 'https://d',

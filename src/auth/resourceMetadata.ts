@@ -11,7 +11,6 @@ export function resourceMetadata(facts: ResourceMetadata): Record<string, unknow
   const document: Record<string, unknown> = {
     resource: facts.resource,
     authorization_servers: facts.authorizationServers,
-    bearer_methods_supported: ['header'],
     resource_type: 'mcp-server',
   };
   for (const [name, value] of Object.entries(facts.overrides)) document[snakeCase(name)] = value;

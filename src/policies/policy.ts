@@ -239,6 +239,8 @@ export interface Steps {
     name: string,
     resourcePath: string,
   ): Reply | undefined | Promise<Reply | undefined>;
+  /** The address of the metadata by which a client logs in (RFC 9728). */
+  readonly metadataUrl?: ((exchange: Exchange) => string) | undefined;
   /** Equal texts: the documents of `onWellKnown` without a resource path are equal, too. */
   readonly wellKnownKey?: string;
   /** The reason why this caller may not use the item, or without a call: not see it; undefined allows it. */
@@ -404,8 +406,8 @@ export interface Exchange {
   identity: Identity | undefined;
   /** The verified bearer token behind `identity`, to be sent on where the route says so; never for a log. */
   token: string | undefined;
-  /** The address of the metadata by which a client logs in (RFC 9728); set by `mcpAuthentication`. */
-  metadataUrl: ((exchange: Exchange) => string) | undefined;
+  /** The `metadataUrl` of a policy of the route. Policies of the listener know it, too, although they run first. */
+  readonly metadataUrl: Steps['metadataUrl'];
   /** Set by `basicAuth`. */
   user: string | undefined;
   /** Set by `apiKey`. */

@@ -13,8 +13,12 @@ export const jwtAuth: Policy<JwtAuthSettings> = {
         mode,
         location,
         providers,
-        refuse: (_x, refused) => {
-          const challenge = bearerChallenge(refused === undefined ? {} : { refused });
+        refuse: (exchange, refused) => {
+          const resourceMetadata = exchange.metadataUrl?.(exchange);
+          const challenge = bearerChallenge({
+            ...(refused === undefined ? {} : { refused }),
+            ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
+          });
           return new GatewayError(refused === undefined ? 'token_missing' : 'token_invalid', {
             headers: [['www-authenticate', challenge]],
             detail: refused ?? 'jwtAuth, mode strict',

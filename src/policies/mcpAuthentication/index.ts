@@ -12,6 +12,7 @@ import type { Exchange, Policy, PolicyTools, Steps } from '../policy.ts';
 import { prepareRules, type RuleSet } from '../rules/ruleSet.ts';
 import { passGate } from '../rules/steps.ts';
 import { createAuthenticator } from '../token/authenticate.ts';
+import { bearer } from '../token/schema.ts';
 import { LoginFacade } from './login/facade.ts';
 import {
   json,
@@ -50,7 +51,6 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       },
       tools,
     );
-    const ownMetadata = (exchange: Exchange): string => ownMetadataUrl(exchange, settings);
     const [first] = issuers;
     const metadata = issuerMetadata(first, tools);
     const facade = loginFacade(settings, metadata, tools);
@@ -60,7 +60,6 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       const { refusalOfItem, neededScopes, ruleScopes, itemsByIdentity, explain, toolNames } = by;
       return {
         onRequest(exchange) {
-          exchange.metadataUrl = ownMetadata;
           const pending = authenticator.authenticate(exchange);
           return pending instanceof Promise
             ? pending.then(() => passGate(by, exchange))
@@ -78,17 +77,17 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
 
     return {
       ...ruledBy(rules),
+      metadataUrl: (exchange) => ownMetadataUrl(exchange, settings),
       credentials: (exchange) => authenticator.credentials(exchange),
       onWellKnown(exchange, name, resourcePath) {
         const place = placeOf(exchange, settings, resourcePath);
         if (name === 'oauth-protected-resource')
           return (
             unlessRead(exchange) ??
-            resourceDocument(
-              place,
-              facade === undefined ? servers : [facade.issuerOf(place)],
-              settings.resourceMetadata,
-            )
+            resourceDocument(place, facade === undefined ? servers : [facade.issuerOf(place)], {
+              ...bearerMethods(settings),
+              ...settings.resourceMetadata,
+            })
           );
         if (facade !== undefined) {
           if (name === 'oauth-authorization-server')
@@ -106,6 +105,7 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
       wellKnownKey: JSON.stringify([
         issuers.map(({ issuer, audiences, provider: make }) => [issuer, audiences, make]),
         settings.resourceMetadata,
+        settings.authorizationLocation,
         settings.clientId,
         settings.clientDocuments,
         settings.dynamicRegistration,
@@ -120,6 +120,16 @@ export const mcpAuthentication: Policy<McpAuthenticationSettings> = {
     };
   },
 };
+
+/** The methods of RFC 6750 by which a client sends its token; RFC 9728 §2 has no names for other places. */
+function bearerMethods({ authorizationLocation: at = bearer }: McpAuthenticationSettings): {
+  readonly bearerMethodsSupported?: readonly string[];
+} {
+  if (at.kind === 'header' && at.name === 'authorization' && /^bearer *$/i.test(at.prefix))
+    return { bearerMethodsSupported: ['header'] };
+  if (at.kind === 'query' && at.name === 'access_token') return { bearerMethodsSupported: ['query'] };
+  return {};
+}
 
 const bare = (path: string): string => (path === '/' ? '' : path);
 

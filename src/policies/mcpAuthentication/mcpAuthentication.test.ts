@@ -231,6 +231,26 @@ test('the resource describes itself, for its path and for the root, to any page'
   assert.equal(await steps.onWellKnown?.(new FakeExchange(), 'security', ''), undefined);
 });
 
+test('the metadata names the method by which a client sends its token, where the method has a name', async () => {
+  const methods = async (settings: object): Promise<unknown> => {
+    const steps = prepared(mcpAuthentication, { ...written, ...settings });
+    return body(await wellKnown(steps, 'oauth-protected-resource', '/mcp')).bearer_methods_supported;
+  };
+  const at = (authorizationLocation: object) => methods({ authorizationLocation });
+  assert.deepEqual(await at({ queryParameter: { name: 'access_token' } }), ['query']);
+  assert.deepEqual(await at({ header: { name: 'Authorization', prefix: 'Bearer ' } }), ['header']);
+  for (const other of [
+    { queryParameter: { name: 't' } },
+    { header: { name: 'authorization', prefix: 'Token ' } },
+    { header: { name: 'x-token' } },
+    { cookie: { name: 'token' } },
+    { expression: 'request.headers["x-token"]' },
+  ])
+    assert.equal(await at(other), undefined, JSON.stringify(other));
+  const resourceMetadata = { bearerMethodsSupported: ['body'] };
+  assert.deepEqual(await methods({ resourceMetadata }), ['body']);
+});
+
 async function provider(t: TestContext, document: object) {
   const server = await startLoopback(jsonAnswer({}));
   t.after(() => server.close());

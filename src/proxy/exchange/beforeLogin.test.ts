@@ -216,3 +216,22 @@ async function asking(t: TestContext, model: ModelInShort) {
   };
   return { from, ask: (text: string) => from(undefined, text) };
 }
+
+test('a token policy of the listener tells the client where to log in for the route', async (t) => {
+  const { jwtAuth } = policySchemas;
+  const { ask } = await asking(t, {
+    policies: { jwtAuth: jwtAuth.parse({ mode: 'strict', issuer, audiences: ['a'], jwks }) },
+    routes: [mcp('/mcp', token()), mcp('/plain')],
+  });
+  const challenge = async (path: string, ...lines: string[]) => {
+    const answer = await ask(get(path, ...lines));
+    assert.equal(status(answer), 401);
+    return field(answer, 'www-authenticate') ?? '';
+  };
+  const pointer = /resource_metadata="http:\/\/[\w.:]+\/\.well-known\/oauth-protected-resource\/mcp"$/;
+  assert.match(await challenge('/mcp'), pointer);
+  const refused = await challenge('/mcp', 'authorization: Bearer x.y.z');
+  assert.match(refused, /^Bearer error="invalid_token"/);
+  assert.match(refused, pointer);
+  assert.equal(await challenge('/plain'), 'Bearer', 'a route without mcpAuthentication has no metadata');
+});

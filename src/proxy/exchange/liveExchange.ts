@@ -161,6 +161,7 @@ export interface CompiledRoute {
   readonly of: Route | undefined;
   readonly credentials: readonly Step<'credentials'>[];
   readonly onWellKnown: readonly Step<'onWellKnown'>[];
+  readonly metadataUrl: Exchange['metadataUrl'];
   /** Routes with the same text have the same documents without a resource path. */
   readonly wellKnownKey: string;
   readonly refuseMcpItem: readonly Step<'refuseMcpItem'>[];
@@ -251,7 +252,6 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   user: string | undefined;
   apiKey: ApiKeyHolder | undefined;
   forwardTarget: string;
-  metadataUrl: ((exchange: Exchange) => string) | undefined;
   forwardHost: HostRewrite | undefined;
   signer: RequestSigner | undefined;
   credentials: PlacedCredential[] | undefined;
@@ -386,6 +386,10 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     if (this.method !== 'POST') return undefined;
     const backend = this.route?.of?.backends.find(({ kind }) => kind === 'mcp');
     return backend?.kind === 'mcp' ? namedItem(backend, this, this.connection.port.limits) : undefined;
+  }
+
+  get metadataUrl(): Exchange['metadataUrl'] {
+    return this.route?.metadataUrl;
   }
 
   get scopeRules(): Exchange['scopeRules'] {
