@@ -309,7 +309,7 @@ export interface Identity {
 
 /** The holder of the API key that a request carried. The key itself is not kept. */
 export interface ApiKeyHolder {
-  /** Tells one key from the others and gives nothing of it away. */
+  /** Tells one key from the others. It gives nothing of a random key away; a guessed key can be confirmed by it. */
   readonly id: string;
   readonly metadata: Readonly<Record<string, unknown>>;
 }

@@ -52,7 +52,8 @@ function keyTable(keys: readonly AcceptedKey[]): (key: string) => ApiKeyHolder |
   const holders = new Map(
     keys.map(({ digest, metadata }): [string, ApiKeyHolder] => [
       blind(digest),
-      // Digests of keys that somebody thought up can be reversed by trying: no part of one may show.
+      // Not the digest itself, which some other system may accept. The id has no secret: replicas and restarts have to
+      // agree on it. So a key that somebody thought up can be found by trying, as the documentation says.
       { id: hash('sha256', `id of ${digest}`).slice(0, 16), metadata },
     ]),
   );
