@@ -137,11 +137,45 @@ describe('verification of a chain', () => {
     stream.lines.splice(6, 0, torn, '\n\n', stream.lines[5]!);
     stream.lines.splice(3, 0, torn);
     const found = await stream.verify();
-    assert.deepEqual([found.problems, found.torn], [[], 2]);
+    assert.deepEqual([found.problems, found.pieces.map(({ line }) => line)], [[], [4, 7]]);
     assert.deepEqual(
       found.copies.map(({ at, message }) => [at.line, message.replace(/ of \S+ epoch .*/, '')]),
       [[9, 'copy of line 3']],
     );
+  });
+
+  test('an object that a reader of JSON takes for a line is no piece of one', async (t) => {
+    const forge = (line: string): string => line.trimEnd().replace('tools/call', 'tools/list');
+    const plain = '{"time":5,"api.operation":"tools/call"}';
+    for (const space of [' ', '\t', '  \t']) {
+      for (const forged of [plain, forge(new Stream(t).lines[4]!)]) {
+        const stream = new Stream(t);
+        stream.lines.splice(5, 0, `${forged}${space}\n`);
+        const found = await stream.verify();
+        assert.deepEqual([kindsOf(found), found.pieces, found.problems[0]?.at?.line], [['foreign'], [], 6]);
+      }
+    }
+    for (const between of ['', ' ', ',', '{"time":', '[']) {
+      const stream = new Stream(t);
+      stream.lines[5] = forge(stream.lines[4]!) + between + stream.lines[5]!;
+      const found = await stream.verify();
+      assert.deepEqual([kindsOf(found), found.pieces, found.lines], [['foreign'], [], 16]);
+    }
+    const listed = new Stream(t);
+    listed.lines[5] = `[${listed.lines[5]!}`;
+    assert.deepEqual(kindsOf(await listed.verify()), ['foreign']);
+  });
+
+  test('a piece may end behind any character of a line', async (t) => {
+    const chain = new Chain('server', keys);
+    const stream = new Stream(t);
+    const line = calledWith(chain, { arguments: '{"time":{"a":"}\\"{"},"b":[{}]}', name: 'a{"}' });
+    const pieces = Array.from({ length: line.length - 2 }, (_, index) => line.slice(0, index + 1));
+    stream.lines.splice(4, 0, ...pieces.map((piece) => `${piece}\n`));
+    const found = await stream.verify();
+    assert.deepEqual([found.problems, found.pieces.length], [[], pieces.length]);
+    stream.lines = pieces.map((piece) => piece + stream.lines[0]!);
+    assert.deepEqual((await stream.verify()).pieces.length, pieces.length);
   });
 
   test('a line with the code of another line and a content of its own is no copy', async (t) => {
@@ -209,7 +243,7 @@ describe('verification of a chain', () => {
     }
     stream.lines.push(sealedLine(chain, streamLine('audit.stop', {})));
     const found = await stream.verify();
-    assert.deepEqual([found.problems, found.gaps, found.torn, found.lines], [[], [], 3, 8]);
+    assert.deepEqual([found.problems, found.gaps, found.pieces.length, found.lines], [[], [], 3, 8]);
     stream.lines[4] = stream.lines[4]!.replace('"time":1}', '"time":3}');
     assert.deepEqual(kindsOf(await stream.verify()), ['altered']);
   });

@@ -404,7 +404,7 @@ describe('sinks that fail', () => {
     record(after, 2);
     await after.close();
     const found = await stage.verify();
-    assert.deepEqual([found.problems, found.gaps, found.torn], [[], [], 1]);
+    assert.deepEqual([found.problems, found.gaps, found.pieces.length], [[], [], 1]);
     const [, second] = found.epochs;
     assert.equal(second?.previous?.epoch, found.epochs[0]?.epoch);
   });

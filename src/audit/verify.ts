@@ -1,9 +1,9 @@
-import { ChainKeys, readSealed, type SealedLine } from './chain.ts';
+import { ChainKeys, type SealedLine } from './chain.ts';
 import { readCheckpoint, type Checkpoint } from './checkpoints.ts';
 import { EpochCheck, ownMembers, type LinePlace, type Problem } from './epochCheck.ts';
 import { fileLines } from './fileLines.ts';
 import { filesInOrder } from './filesInOrder.ts';
-import { lineStart } from './lines.ts';
+import { isPiece, wholeLineIn } from './wholeLine.ts';
 
 export interface VerifyOptions {
   /** Files of the stream, in any order. */
@@ -48,8 +48,8 @@ export interface Verification {
   readonly gaps: readonly Gap[];
   /** Intents without an outcome. */
   readonly unfinished: number;
-  /** Pieces of lines, which a full disk or a crash leaves behind. */
-  readonly torn: number;
+  /** Places of pieces of lines, which a full disk or a crash leaves behind. */
+  readonly pieces: readonly LinePlace[];
   readonly checkpoints: number;
   /** Files of checkpoints in which none was found, while other files have some. */
   readonly withoutCheckpoint: readonly string[];
@@ -90,7 +90,7 @@ class Check {
   private readonly intents = new Set<string>();
   private oldestFile: string | undefined;
   private lines = 0;
-  private torn = 0;
+  private readonly pieces: LinePlace[] = [];
   checkpoints = 0;
   /** Files of checkpoints in which none was found. */
   readonly withoutCheckpoint: string[] = [];
@@ -115,12 +115,11 @@ class Check {
 
   line(text: string, at: LinePlace): void {
     const found = wholeLineIn(text);
-    if (found === undefined) {
-      this.other(text, at);
-      return;
-    }
-    if (found.isAfterPiece) this.torn++;
-    this.sealed(found.line, at);
+    const other = found === undefined ? text : found.before;
+    if (isPiece(other)) {
+      if (other !== '') this.pieces.push(at);
+    } else this.problems.push({ kind: 'foreign', at, message: 'a text that has no place in a chain' });
+    if (found !== undefined) this.sealed(found.line, at);
   }
 
   private sealed(sealed: SealedLine, at: LinePlace): void {
@@ -182,7 +181,7 @@ class Check {
       copies: this.copies,
       gaps,
       unfinished: this.intents.size,
-      torn: this.torn,
+      pieces: this.pieces,
       checkpoints: this.checkpoints,
       withoutCheckpoint: this.checkpoints === 0 ? [] : this.withoutCheckpoint,
     };
@@ -256,12 +255,6 @@ class Check {
       });
   }
 
-  /** A line that is none of a chain: a piece of one, or one that does not belong there. */
-  private other(text: string, at: LinePlace): void {
-    if (lineStart.startsWith(text.slice(0, lineStart.length)) && !text.endsWith('}')) this.torn++;
-    else this.problems.push({ kind: 'foreign', at, message: 'the line has no place in a chain' });
-  }
-
   private pair(content: string): void {
     const [, phase, uid] =
       /"mcp\.phase":"(intent|outcome)","metadata\.correlation_uid":"([\w.]+)"/.exec(ownMembers(content)) ??
@@ -269,33 +262,6 @@ class Check {
     if (uid === undefined) return;
     if (phase === 'intent') this.intents.add(uid);
     else this.intents.delete(uid);
-  }
-}
-
-interface WholeLine {
-  readonly line: SealedLine;
-  /** A crash leaves the beginning of a line, to which the next writer may have added a whole one. */
-  readonly isAfterPiece: boolean;
-}
-
-function wholeLineIn(text: string): WholeLine | undefined {
-  for (let start = text.indexOf(lineStart); start !== -1;) {
-    const rest = text.slice(start);
-    const next = text.indexOf(lineStart, start + 1);
-    const line = readSealed(rest);
-    // A line may have the characters of a beginning in its arguments. A piece with a line behind it is never JSON.
-    if (line !== undefined && (next === -1 || isJson(rest))) return { line, isAfterPiece: start > 0 };
-    start = next;
-  }
-  return undefined;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }
 

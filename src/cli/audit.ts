@@ -11,7 +11,7 @@ const when = (ms: number): string => (ms === 0 ? 'unknown time' : new Date(ms).t
 
 /** The report on a stream, a line each. */
 function reportOf(found: Verification): string[] {
-  const { epochs, gaps, problems, copies, lines, unfinished, torn, checkpoints, withoutCheckpoint } = found;
+  const { epochs, gaps, problems, copies, lines, unfinished, pieces, checkpoints, withoutCheckpoint } = found;
   const report: string[] = [];
   for (const { writer, epoch, first, last, startTime, endTime, stopped } of epochs)
     report.push(
@@ -30,7 +30,9 @@ function reportOf(found: Verification): string[] {
       );
   }
   if (unfinished > 0) report.push(`unfinished: ${unfinished} operations have an intent and no outcome`);
-  if (torn > 0) report.push(`torn: ${torn} pieces of lines that a crash or a full disk left behind`);
+  for (const { file, line } of pieces.slice(0, maxListed))
+    report.push(`torn: ${file}:${line}: a piece of a line, as a crash or a full disk leaves it behind`);
+  if (pieces.length > maxListed) report.push(`… and ${pieces.length - maxListed} more pieces`);
   for (const file of withoutCheckpoint) report.push(`no checkpoint found in ${file}`);
   for (const { at, message } of copies.slice(0, maxListed))
     report.push(`repeated: ${at.file}:${at.line}: ${message}`);
@@ -44,7 +46,8 @@ function reportOf(found: Verification): string[] {
   report.push(
     `${problems.length === 0 ? 'intact' : 'not intact'}: ${lines} lines, ${epochs.length} epochs, ` +
       `${problems.length} problems, ${known} known gaps, ${checkpoints} checkpoints` +
-      (copies.length === 0 ? '' : `, ${copies.length} copies`),
+      (copies.length === 0 ? '' : `, ${copies.length} copies`) +
+      (pieces.length === 0 ? '' : `, ${pieces.length} pieces`),
   );
   return report;
 }
@@ -67,7 +70,7 @@ export const audit: Command = {
       once: true,
     },
     partial: { type: 'boolean', help: 'older files of the stream were removed' },
-    strict: { type: 'boolean', help: 'exit code 1 also for known gaps and copies of lines' },
+    strict: { type: 'boolean', help: 'exit code 1 also for known gaps, copies and pieces of lines' },
   },
   positionals: Number.POSITIVE_INFINITY,
   async run(flags, [action = '', ...files], terminal) {
@@ -86,7 +89,10 @@ export const audit: Command = {
         partial: flags['partial'] === true,
       });
       for (const line of reportOf(found)) terminal.out(`${line}\n`);
-      const isExplained = found.gaps.some(({ kind }) => kind !== 'running') || found.copies.length > 0;
+      const isExplained =
+        found.gaps.some(({ kind }) => kind !== 'running') ||
+        found.copies.length > 0 ||
+        found.pieces.length > 0;
       const isIntact = found.problems.length === 0 && !(flags['strict'] === true && isExplained);
       return isIntact ? exitCode.ok : exitCode.invalid;
     } catch (error) {
