@@ -18,10 +18,14 @@ for (const format of ['json', 'text'] as const) {
     const destination = new MemoryDestination();
     const log = createLogger({ level: 'info', format, destination }).child({ worker: 1 });
     const checkpoints = new Checkpoints({ keys, everyMs: 1_000, log });
+    const since = Date.now();
     checkpoints.due(chain.place);
     await checkpoints.close(true);
-    for (const before of ['', '[pod/gateway] ', '2026-11-28T12:00:00.123456789Z stderr F '])
-      assert.deepEqual(readCheckpoint(before + destination.lines[0]!), checkpoint);
+    for (const before of ['', '[pod/gateway] ', '2026-11-28T12:00:00.123456789Z stderr F ']) {
+      const { stored, ...read } = readCheckpoint(before + destination.lines[0]!)!;
+      assert.deepEqual(read, checkpoint);
+      assert.ok(stored! >= since && stored! <= Date.now());
+    }
   });
 
   test(`a text of a client in the log as ${format} is no checkpoint`, () => {

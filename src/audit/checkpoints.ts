@@ -17,6 +17,8 @@ const checkpointMessage = 'Audit checkpoint';
 /** A checkpoint as files and logs have it. */
 export interface Checkpoint extends ChainPlace {
   readonly signature: string;
+  /** When the sink had stored the line, in milliseconds since the epoch. Older gateways did not say it. */
+  readonly stored?: number | undefined;
 }
 
 /**
@@ -29,6 +31,7 @@ export class Checkpoints {
   private timer: NodeJS.Timeout | undefined;
   /** The last line that is stored. */
   private place: ChainPlace | undefined;
+  private storedAt = 0;
   private last = 0;
   private writing: Promise<void> = Promise.resolve();
 
@@ -41,6 +44,7 @@ export class Checkpoints {
   /** Lines are stored up to this place: a checkpoint follows within the configured time. */
   due(place: ChainPlace | undefined): void {
     this.place = place;
+    this.storedAt = Date.now();
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       this.write();
@@ -61,10 +65,11 @@ export class Checkpoints {
     this.last = place.seq;
     const { keys, log } = this.options;
     const { writer, epoch, seq, mac } = place;
-    const checkpoint: Checkpoint = { writer, epoch, seq, mac, signature: keys.signatureOf(place) };
+    const stored = new Date(this.storedAt).toISOString();
+    const checkpoint = { stored, writer, epoch, seq, mac, signature: keys.signatureOf(place) };
     const { sink } = this;
     if (sink === undefined) {
-      log.info(checkpointMessage, { ...checkpoint });
+      log.info(checkpointMessage, checkpoint);
       return;
     }
     const line = Buffer.from(`${JSON.stringify({ time: new Date().toISOString(), ...checkpoint })}\n`);
@@ -81,13 +86,13 @@ const forms = {
   mac: /^[\w-]{43}$/,
   signature: /^[\w-]{43}$/,
 } as const;
-const memberNames: ReadonlySet<string> = new Set(['time', ...Object.keys(forms)]);
+const memberNames: ReadonlySet<string> = new Set(['time', 'stored', ...Object.keys(forms)]);
 
 /** The time and the level of the gateway's own log as text. A collector may write something before it. */
 const textStart = /(?:^|\s)\d{4}-\d\d-\d\dT[\d:.]+Z (?:DEBUG|INFO|WARN|ERROR) +/;
 /** The checkpoint as the log has it, up to the end of the line. */
 const textForm =
-  /^Audit checkpoint (?:[\w.-]+=\S+ )*?writer=(\S+) epoch=(\S+) seq=(\S+) mac=(\S+) signature=(\S+)$/;
+  /^Audit checkpoint (?:[\w.-]+=\S+ )*?(?:stored=(\S+) )?writer=(\S+) epoch=(\S+) seq=(\S+) mac=(\S+) signature=(\S+)$/;
 
 /** Colours, which a collector may add. The gateway escapes those of clients. */
 const colours = /\u001b\[[\d;]*m/g;
@@ -124,9 +129,9 @@ function readLine(coloured: string): Checkpoint | { readonly members: Members } 
     if (members !== undefined) return { members };
   }
   if (start === null) return undefined;
-  const [, writer, epoch, seq, mac, signature] =
+  const [, stored, writer, epoch, seq, mac, signature] =
     textForm.exec(line.slice(start.index + start[0].length)) ?? [];
-  return checkpointOf({ writer, epoch, seq, mac, signature });
+  return checkpointOf({ stored, writer, epoch, seq, mac, signature });
 }
 
 /** @param text begins with a brace, so JSON in it is an object */
@@ -170,5 +175,7 @@ function checkpointOf(members: Members): Checkpoint | undefined {
   const [mac, signature] = [textOf('mac'), textOf('signature')];
   if (writer === undefined || epoch === undefined || seq === undefined) return undefined;
   if (mac === undefined || signature === undefined) return undefined;
-  return { writer, epoch, seq: Number(seq), mac, signature };
+  const stored = Date.parse(String(members['stored']));
+  const place = { writer, epoch, seq: Number(seq), mac, signature };
+  return Number.isNaN(stored) ? place : { ...place, stored };
 }

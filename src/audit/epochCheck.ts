@@ -151,3 +151,9 @@ const digestOf = ({ content, mac }: SealedLine): string => hash('sha256', `${mac
 export const ownMembers = (content: string): string => content.split(',"mcp.arguments":', 1)[0]!;
 
 export const timeOf = (content: string): number => Number(/^\{"time":(\d{1,15})/.exec(content)?.[1] ?? 0);
+
+const duration = /,"duration":([\d.]+)(?:,"bytes\.out":\d+)?(?:,"chain\.\w+":(?:"[\w.-]+"|\d+))+$/;
+
+/** The time at which the line was made, in milliseconds since the epoch: the end of its operation. */
+export const madeAt = (content: string): number =>
+  timeOf(content) + Math.ceil(Number(duration.exec(content)?.[1] ?? 0));

@@ -1,6 +1,6 @@
 import { ChainKeys, type SealedLine } from './chain.ts';
 import { readCheckpoint, type Checkpoint } from './checkpoints.ts';
-import { EpochCheck, ownMembers, type LinePlace, type Problem } from './epochCheck.ts';
+import { EpochCheck, madeAt, ownMembers, type LinePlace, type Problem } from './epochCheck.ts';
 import { fileLines } from './fileLines.ts';
 import { filesInOrder } from './filesInOrder.ts';
 import { isPiece, wholeLineIn } from './wholeLine.ts';
@@ -33,7 +33,8 @@ export interface Gap {
   readonly lost: number;
 }
 
-export interface Copy {
+/** A line, and a message about it. */
+export interface Note {
   readonly at: LinePlace;
   readonly message: string;
 }
@@ -44,7 +45,9 @@ export interface Verification {
   /** In the order in which they show, those of the end last. */
   readonly problems: readonly Problem[];
   /** Lines that stand there again, alike: they say nothing new. */
-  readonly copies: readonly Copy[];
+  readonly copies: readonly Note[];
+  /** Lines of a part whose content nothing proves: their codes cover lines that are not there. */
+  readonly unchecked: readonly Note[];
   readonly gaps: readonly Gap[];
   /** Intents without an outcome. */
   readonly unfinished: number;
@@ -86,9 +89,12 @@ class Check {
   private readonly problems: Problem[] = [];
   /** Checkpoints by epoch and line. */
   private readonly expected = new Map<string, Map<number, Checkpoint>>();
-  private readonly copies: Copy[] = [];
+  private readonly copies: Note[] = [];
+  private readonly unchecked: Note[] = [];
   private readonly intents = new Set<string>();
   private oldestFile: string | undefined;
+  /** No line of the oldest file was made later. */
+  private oldestFileEnd = 0;
   private lines = 0;
   private readonly pieces: LinePlace[] = [];
   checkpoints = 0;
@@ -125,6 +131,7 @@ class Check {
   private sealed(sealed: SealedLine, at: LinePlace): void {
     const { writer, epoch, seq, mac, content } = sealed;
     this.oldestFile ??= at.file;
+    if (at.file === this.oldestFile) this.oldestFileEnd = Math.max(this.oldestFileEnd, madeAt(content));
     let check = this.epochs.get(epoch);
     if (check === undefined) {
       check = new EpochCheck(writer, epoch, this.keys.ofEpoch(writer, epoch));
@@ -155,14 +162,13 @@ class Check {
       if (previous !== undefined) named.set(previous.epoch, { ...previous, by: check });
     }
     for (const check of this.epochs.values()) this.finish(check, named.get(check.epoch), gaps);
-    if (!this.options.partial)
-      for (const [epoch, { by, seq }] of named)
-        if (!this.epochs.has(epoch))
-          this.problems.push({
-            kind: 'missing',
-            at: undefined,
-            message: `all lines of ${by.writer} epoch ${epoch} are missing: epoch ${by.epoch} names line ${seq} of it`,
-          });
+    for (const [epoch, { by, seq }] of named)
+      if (!this.epochs.has(epoch) && !this.mayPrecedeFiles(by))
+        this.problems.push({
+          kind: 'missing',
+          at: undefined,
+          message: `all lines of ${by.writer} epoch ${epoch} are missing: epoch ${by.epoch} names line ${seq} of it`,
+        });
     for (const [epoch, places] of this.expected) this.compare(epoch, places);
     if (this.lines === 0)
       this.problems.push({ kind: 'missing', at: undefined, message: 'the files have no line of a chain' });
@@ -179,6 +185,7 @@ class Check {
       epochs: [...this.epochs.values()],
       problems: this.problems,
       copies: this.copies,
+      unchecked: this.unchecked,
       gaps,
       unfinished: this.intents.size,
       pieces: this.pieces,
@@ -220,6 +227,20 @@ class Check {
     gaps.push({ writer, epoch, seq: last, time, kind: isFollowed ? 'end' : 'running', lost: 0 });
   }
 
+  /**
+   * May all lines of the epoch that `next` names stand in files that were removed? The named line is the last one of the
+   * writer before `next`, and stands in the same file, or in the one before it.
+   */
+  private mayPrecedeFiles(next: EpochCheck): boolean {
+    if (!this.options.partial || next.firstAt?.file !== this.oldestFile) return false;
+    // Epochs have the order of their first lines.
+    for (const other of this.epochs.values()) {
+      if (other === next) return true;
+      if (other.writer === next.writer) return false;
+    }
+    return true;
+  }
+
   /** An epoch without its beginning. @param isNamed the next epoch names its last line */
   private finishPart(check: EpochCheck, isNamed: boolean, gaps: Gap[]): void {
     const { writer, epoch, first, firstAt: at, startTime: time } = check;
@@ -231,6 +252,11 @@ class Check {
         at,
         message: `nothing proves line ${first} of ${writer} epoch ${epoch}: no line follows it, and no checkpoint names it`,
       });
+    if (at !== undefined)
+      this.unchecked.push({
+        at,
+        message: `the code of line ${first} of ${writer} epoch ${epoch} covers a line that is not there`,
+      });
     if (at?.file !== this.oldestFile) gaps.push({ writer, epoch, seq: first, time, kind: 'begin', lost: 0 });
   }
 
@@ -238,10 +264,10 @@ class Check {
     const check = this.epochs.get(epoch);
     let highest = 0;
     for (const seq of places.keys()) if (seq > highest) highest = seq;
-    const writer = places.get(highest)?.writer ?? '';
+    const { writer = '', stored = 0 } = places.get(highest) ?? {};
     if (check === undefined) {
       // The log of one stream may go back further than its files.
-      if (!this.options.partial)
+      if (!this.options.partial || stored > this.oldestFileEnd)
         this.problems.push({
           kind: 'missing',
           at: undefined,

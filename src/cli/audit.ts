@@ -11,7 +11,8 @@ const when = (ms: number): string => (ms === 0 ? 'unknown time' : new Date(ms).t
 
 /** The report on a stream, a line each. */
 function reportOf(found: Verification): string[] {
-  const { epochs, gaps, problems, copies, lines, unfinished, pieces, checkpoints, withoutCheckpoint } = found;
+  const { epochs, gaps, problems, copies, unchecked, lines } = found;
+  const { unfinished, pieces, checkpoints, withoutCheckpoint } = found;
   const report: string[] = [];
   for (const { writer, epoch, first, last, startTime, endTime, stopped } of epochs)
     report.push(
@@ -29,6 +30,7 @@ function reportOf(found: Verification): string[] {
         `open: ${place} still runs, or ended without its last line after line ${seq}, ${when(time)}`,
       );
   }
+  for (const { at, message } of unchecked) report.push(`unchecked: ${at.file}:${at.line}: ${message}`);
   if (unfinished > 0) report.push(`unfinished: ${unfinished} operations have an intent and no outcome`);
   for (const { file, line } of pieces.slice(0, maxListed))
     report.push(`torn: ${file}:${line}: a piece of a line, as a crash or a full disk leaves it behind`);
