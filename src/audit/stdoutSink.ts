@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { messageOf } from '../errorText.ts';
+import { standardOutput } from '../telemetry/index.ts';
 import { SinkError, type AuditSinkPort } from './auditSink.ts';
 
 const newline = 0x0a;
@@ -15,16 +16,15 @@ export class StdoutSink implements AuditSinkPort {
   constructor() {
     // Opening the stream makes a pipe non-blocking.
     void process.stdout.writableLength;
+    standardOutput.join(this);
   }
 
   write(bytes: Buffer): Promise<void> {
     let at = 0;
     let stored = 0;
     try {
-      if (this.torn) {
-        writeSync(1, '\n');
-        this.torn = false;
-      }
+      standardOutput.endOtherLines(this);
+      this.endLine();
       while (at < bytes.length) {
         at += writeSync(1, bytes, at, this.pieceEnd(bytes, at) - at);
         stored = bytes.lastIndexOf(newline, at - 1) + 1;
@@ -37,7 +37,16 @@ export class StdoutSink implements AuditSinkPort {
   }
 
   writeNow(bytes: Buffer): void {
+    standardOutput.endOtherLines(this);
+    this.endLine();
     writeSync(1, bytes);
+  }
+
+  /** The beginning of a line stays as a piece. The writer repeats the line. */
+  endLine(): void {
+    if (!this.torn) return;
+    writeSync(1, '\n');
+    this.torn = false;
   }
 
   tail(): string {
@@ -45,6 +54,7 @@ export class StdoutSink implements AuditSinkPort {
   }
 
   close(): Promise<void> {
+    if (!this.torn) standardOutput.leave(this);
     return Promise.resolve();
   }
 

@@ -15,3 +15,4 @@ export { LogThrottle, ThrottledLog } from './throttledLog.ts';
 export { timestamp } from './timestamp.ts';
 export { parseTraceparent, type TraceContext } from './traceparent.ts';
 export { Sink, type Destination } from './sink.ts';
+export { standardOutput } from './standardOutput.ts';

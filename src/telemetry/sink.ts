@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { LinePage, linesIn, newline } from './linePage.ts';
+import { standardOutput, type LineWriter } from './standardOutput.ts';
 
 /** The destination of lines: a file descriptor (1 is stdout, 2 is stderr) or a stream. */
 export type Destination = 1 | 2 | Writable;
@@ -30,7 +31,7 @@ const lineEnd = Buffer.from('\n');
 const noBytes = Buffer.alloc(0);
 
 /** Writes whole lines in order, keeps bounded memory, and leaves nothing behind when the process exits. */
-export class Sink {
+export class Sink implements LineWriter {
   readonly #put: (chunk: Buffer) => number;
   readonly #backlogOf: () => number;
   readonly #options: SinkOptions;
@@ -53,6 +54,13 @@ export class Sink {
       // Opening the stream makes a pipe non-blocking; a reader that stalls must not stall the gateway.
       void (destination === 1 ? process.stdout : process.stderr).writableLength;
       this.#put = (chunk) => writeSync(destination, chunk);
+      if (destination === 1) {
+        standardOutput.join(this);
+        this.#put = (chunk) => {
+          standardOutput.endOtherLines(this);
+          return writeSync(1, chunk);
+        };
+      }
       this.#backlogOf = () => 0;
     } else {
       // A broken log destination is no reason to end the process.
@@ -93,7 +101,18 @@ export class Sink {
   close(): void {
     process.off('exit', this.#atExit);
     this.#finish();
+    // The end of a line that a full pipe has refused may still go before the line of another writer.
+    if (this.#atLineStart) standardOutput.leave(this);
     if (this.#dropped > 0) this.#tell();
+  }
+
+  /** For other writers to standard output. */
+  endLine(): void {
+    while (!this.#atLineStart) {
+      const rest = this.#rest ?? lineEnd;
+      const end = rest.indexOf(newline) + 1;
+      this.#note(rest, writeSync(1, rest, 0, end));
+    }
   }
 
   /** False when the destination would not take everything. */
@@ -101,9 +120,7 @@ export class Sink {
     try {
       while (this.#takeNext()) {
         const chunk = this.#rest ?? noBytes;
-        const written = this.#put(chunk);
-        if (written > 0) this.#atLineStart = chunk[written - 1] === newline;
-        this.#rest = written < chunk.length ? chunk.subarray(written) : undefined;
+        this.#note(chunk, this.#put(chunk));
       }
       return true;
     } catch (error) {
@@ -115,6 +132,12 @@ export class Sink {
       this.#rest = undefined;
       return true;
     }
+  }
+
+  /** The destination has taken so many bytes of the chunk. */
+  #note(chunk: Buffer, written: number): void {
+    if (written > 0) this.#atLineStart = chunk[written - 1] === newline;
+    this.#rest = written < chunk.length ? chunk.subarray(written) : undefined;
   }
 
   /** Makes the next lines ready in `#rest`. @returns false where nothing is left to write */
