@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts';
 import { messageOf } from '../errorText.ts';
-import { linesIn, type Logger } from '../telemetry/index.ts';
+import { linesIn, LogThrottle, type Logger } from '../telemetry/index.ts';
 import { SinkError, type AuditSinkPort } from './auditSink.ts';
 import { readSealed, type Chain, type ChainPlace } from './chain.ts';
 import { LastLines } from './lastLines.ts';
@@ -30,9 +30,11 @@ interface Pace {
   readonly intentMs: number;
   /** The end of the process waits so long for the sink. */
   readonly closeMs: number;
+  /** Between two messages about a sink that goes on to fail. */
+  readonly reportMs: number;
 }
 
-const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 1_500 };
+const defaultPace: Pace = { retryMs: 500, intentMs: 5_000, closeMs: 1_500, reportMs: 60_000 };
 
 /** Bytes of lines that wait for a sink; lines beyond them are lost and counted. */
 const maxBacklog = 8_388_608;
@@ -86,6 +88,7 @@ export class AuditWriter {
   private watch: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private failing = false;
+  private readonly reports: LogThrottle;
   private closing = false;
   private closed = false;
   private readonly atExit = (): void => this.writeRest();
@@ -93,6 +96,7 @@ export class AuditWriter {
   constructor(options: AuditWriterOptions) {
     this.options = options;
     this.pace = { ...defaultPace, ...options.pace };
+    this.reports = new LogThrottle(this.pace.reportMs);
     this.waiting = new WaitingLines(options.chain, options.sink.maxBatch);
     process.on('exit', this.atExit);
   }
@@ -204,7 +208,7 @@ export class AuditWriter {
   }
 
   private lose(lines: number, why: string): void {
-    if (this.lost === 0) this.options.log.warn(`Audit lines lost: ${why}`);
+    if (this.lost === 0 || this.closed) this.options.log.warn(`Audit lines lost: ${why}`, { lines });
     this.lost += lines;
     this.options.onLost(lines);
   }
@@ -319,7 +323,12 @@ export class AuditWriter {
     const rest = this.countStored(batch, error instanceof SinkError ? error.stored : 0);
     this.batch = rest.length === 0 ? undefined : rest;
     this.options.onFailure();
-    if (!this.failing) this.options.log.error('Audit sink failed', { reason: messageOf(error) });
+    const isDue = this.reports.take();
+    if (!this.failing || isDue)
+      this.options.log.error('Audit sink failed', {
+        reason: messageOf(error),
+        waiting: this.batchLines + this.waiting.count + this.unmade.length,
+      });
     this.failing = true;
     this.rejectIntents(error);
   }

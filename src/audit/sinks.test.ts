@@ -22,10 +22,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import type { AuditSettings, AuditSink } from '../model/index.ts';
-import { createMetrics, type Logger } from '../telemetry/index.ts';
+import { createMetrics, type Fields, type Logger } from '../telemetry/index.ts';
 import { until } from '../until.testing.ts';
 import { Audit } from './audit.ts';
 import { SinkError } from './auditSink.ts';
+import type { AuditWriterOptions } from './auditWriter.ts';
 import type { AuditedEnd, AuditedOperation } from './lines.ts';
 import { LiveOperation } from './liveOperation.ts';
 import { FileSink } from './fileSink.ts';
@@ -38,12 +39,16 @@ class Stage {
   readonly folder = mkdtempSync(join(tmpdir(), 'portcullis-sinks-'));
   readonly file = join(this.folder, 'audit.jsonl');
   readonly said: string[] = [];
+  readonly fields: { readonly message: string; readonly lines?: unknown; readonly waiting?: unknown }[] = [];
   readonly metrics = createMetrics({ process: false });
   private readonly log: Logger;
 
   constructor(t: TestContext) {
     writeFileSync(join(this.folder, 'key'), key);
-    const write = (message: string): void => void this.said.push(message);
+    const write = (message: string, fields?: Fields): void => {
+      this.said.push(message);
+      this.fields.push({ ...fields, message });
+    };
     this.log = { debug: write, info: write, warn: write, error: write, child: () => this.log };
     t.after(() => rmSync(this.folder, { recursive: true }));
   }
@@ -60,13 +65,17 @@ class Stage {
   }
 
   /** @param intentMs a required call waits so long for its intent */
-  open(settings: Partial<AuditSettings> & { readonly sink?: AuditSink } = {}, intentMs = 30_000): Audit {
+  open(
+    settings: Partial<AuditSettings> & { readonly sink?: AuditSink } = {},
+    intentMs = 30_000,
+    pace: AuditWriterOptions['pace'] = {},
+  ): Audit {
     return new Audit({
       settings: { ...this.settings(), ...settings },
       writer: 'server',
       log: this.log,
       metrics: this.metrics,
-      pace: { retryMs: 5, intentMs, closeMs: 2_000 },
+      pace: { retryMs: 5, intentMs, closeMs: 2_000, ...pace },
     });
   }
 
@@ -196,6 +205,24 @@ describe('sinks that fail', () => {
       assert.equal(await stage.lost(), 0);
     },
   );
+
+  test('the log repeats that a sink fails, with the lines that wait, and says how many are lost at the end', async (t) => {
+    const stage = new Stage(t);
+    const sink = await collectorThat(t, (_request, response) => void response.writeHead(503).end());
+    const audit = stage.open({ sink }, 30_000, { reportMs: 1, closeMs: 50 });
+    const failures = (): unknown[] =>
+      stage.fields.filter(({ message }) => message === 'Audit sink failed').map(({ waiting }) => waiting);
+    await until('two messages', () => failures().length >= 2);
+    record(audit, 3);
+    // The first line of the chain waits, too.
+    await until('all lines wait', () => failures().at(-1) === 4);
+    await audit.close();
+    assert.deepEqual(
+      stage.fields.filter(({ message }) => message.startsWith('Audit lines lost')),
+      [{ message: 'Audit lines lost: the sink takes no lines, and the gateway stops', lines: 5 }],
+    );
+    assert.equal(await stage.lost(), 5);
+  });
 
   test('a pipe whose reader does not read costs lines beyond the memory for them, and the stream names the gap', async (t) => {
     const stage = new Stage(t);
