@@ -1,5 +1,6 @@
 import type { AuditSettings, JsonPath } from '../model/index.ts';
-import { hiddenBeginning, isSecretName, redacted, redactText } from '../telemetry/index.ts';
+import { hiddenBeginning, redacted, redactText } from '../telemetry/index.ts';
+import { isSecretMember } from './secretMembers.ts';
 import { shownName } from './shownNames.ts';
 
 /** Longer arguments are named by their size only: to parse them would delay other requests. */
@@ -89,7 +90,7 @@ function valueOf(value: unknown, depth: number, steps: readonly Step[], hides: b
   }
   return objectText(value, (name, member) => {
     const next = follow(steps, name);
-    if (next === 'hidden' || (hides && isSecretName(name))) return `"${redacted}"`;
+    if (next === 'hidden' || (hides && isSecretMember(name))) return `"${redacted}"`;
     return valueOf(member, depth + 1, next, hides);
   });
 }
