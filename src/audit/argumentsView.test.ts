@@ -106,3 +106,17 @@ test('no part of a secret stands where an argument, a name or a detail is cut', 
   ];
   assert.doesNotMatch(JSON.stringify(shown), /S3cr3t/);
 });
+
+test('the literal of a rule that is a secret does not stand in its line', (t) => {
+  rememberSecrets(['configured-key-22']);
+  t.after(forgetSecrets);
+  const rule = 'request.headers["x-internal"] != "configured-key-22" || "Bearer literal-99" != ""';
+  const line = operationLine(
+    { time: 1_000, operation: 'tools/call', caller: {} },
+    { outcome: 'refused', policy: 'mcpAuthorization', rule },
+  );
+  assert.deepEqual(
+    (JSON.parse(`${line}}`) as { rule?: unknown }).rule,
+    'request.headers["x-internal"] != "[redacted]" || "Bearer [redacted]" != ""',
+  );
+});

@@ -156,7 +156,6 @@ const kind = keptMember('mcp.kind');
 const session = keptMember('mcp.session');
 const target = keptMember('mcp.target');
 const policy = keptMember('policy');
-const rule = keptMember('rule');
 const refusal = keptMember('mcp.refusal');
 const failure = keptMember('error');
 
@@ -250,7 +249,8 @@ export function operationLine(operation: AuditedOperation, end: AuditedEnd, phas
     target(end.target) +
     (outcome === 'refused' ? denied : allowed) +
     policy(end.policy) +
-    rule(end.rule) +
+    // The text of a rule may hold a secret as a literal.
+    (end.rule ? `,"rule":${shownName(end.rule, maxText)}` : '') +
     refusal(end.refusal) +
     `,"mcp.outcome":"${outcome}"` +
     (outcome === 'ok' || outcome === 'input_required' ? success : failed) +

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { mcpBackend, startHarness } from '../harness.testing.ts';
 import { RawClient, type Answered } from '../rawClient.testing.ts';
 import { stage } from '../remote.testing.ts';
+import { forgetSecrets, rememberSecrets } from '../../telemetry/index.ts';
 import { until } from '../../until.testing.ts';
 
 const params = (protocolVersion: unknown): object => ({
@@ -138,4 +139,21 @@ test('a stream of news ends with its token by the clock of the gateway, not by a
   }
   clock = 1_000_020;
   assert.equal(await events.next(), undefined);
+});
+
+test('the list of sessions shows the name and the version of a client without secrets', async (t) => {
+  const harness = await startHarness();
+  t.after(() => harness.close());
+  rememberSecrets(['configured-key-22']);
+  t.after(forgetSecrets);
+  const client = new RawClient(harness.url);
+  const clientInfo = {
+    name: `ghp_${'a'.repeat(36)} by raw`,
+    version: `configured-key-22 ${'1'.repeat(200)}`,
+  };
+  await client.post(client.request('initialize', { ...params('2025-11-25'), clientInfo }));
+  assert.deepEqual(
+    harness.runtime.view().sessions.map((session) => session.client),
+    [{ name: '[redacted] by raw', version: `[redacted] ${'1'.repeat(117)}` }],
+  );
 });

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts';
+import { hiddenBeginning } from '../../telemetry/index.ts';
 import { edited, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { holderOf } from '../limits/budgets.ts';
 import type { Accepted } from '../messages/accept.ts';
@@ -92,14 +93,14 @@ export function readInitialize({ batch, first }: Post): Envelope {
 /** Longer names and versions of a client are cut, in characters. */
 const longestName = 128;
 
-/** The program of the client, as its `clientInfo` names it. */
+/** The program of the client, as its `clientInfo` names it, without secrets: operators see it. */
 function programOf({ text }: Envelope): Session['client'] {
   const { params } = JSON.parse(text) as { readonly params?: unknown };
   const { clientInfo } = Object(params) as { readonly clientInfo?: unknown };
   const { name, version } = Object(clientInfo) as { readonly name?: unknown; readonly version?: unknown };
   if (typeof name !== 'string') return undefined;
   const shown = typeof version === 'string' ? version : '';
-  return { name: name.slice(0, longestName), version: shown.slice(0, longestName) };
+  return { name: hiddenBeginning(name, longestName), version: hiddenBeginning(shown, longestName) };
 }
 
 /** The target of an initialize, or all of them. */
