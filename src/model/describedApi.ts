@@ -34,6 +34,14 @@ export interface ValueForm {
   readonly explode: boolean;
   /** Reserved characters stay as they are, as far as they cannot begin another parameter. */
   readonly allowReserved?: true;
+  /** The members of an object that become names of their own (`explode`); without it, the value is no object. */
+  readonly members?: ObjectMembers;
+}
+
+export interface ObjectMembers {
+  readonly names: readonly string[];
+  /** Members of other names are described, too. */
+  readonly open?: true;
 }
 
 export interface ApiParameter extends ValueForm {
@@ -52,6 +60,8 @@ export interface ApiBody {
   readonly required: boolean;
   /** The properties of a form that are not written in the usual way. */
   readonly parts?: Readonly<Record<string, ApiPart>>;
+  /** The names of the properties of a form, where the members of a part become names beside them. */
+  readonly names?: readonly string[];
 }
 
 export interface ApiPart {

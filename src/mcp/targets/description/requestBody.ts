@@ -1,5 +1,6 @@
 import type { ApiBody, ApiPart, BodyForm, ParameterStyle, ValueForm } from '../../../model/index.ts';
 import { DescriptionError, isObject, type JsonObject } from './descriptionText.ts';
+import { objectMembers } from './describedMembers.ts';
 import type { References } from './references.ts';
 import { isBytes } from './schemaWriter.ts';
 
@@ -36,6 +37,7 @@ export function readBody(given: unknown, references: References): ReadBody | und
   const { schema, encoding } = found.media;
   const isForm = form === 'form' || form === 'multipart';
   const parts = isForm ? partsOf(form, schema, encoding, references) : {};
+  const namesMembers = Object.values(parts).some(({ value }) => value?.members !== undefined);
   return {
     schema: isForm || schema !== undefined ? schema : defaultSchema(form),
     description: typeof description === 'string' && description !== '' ? description : undefined,
@@ -44,6 +46,7 @@ export function readBody(given: unknown, references: References): ReadBody | und
       type: typeOf(form, found.type),
       required: required === true,
       ...(Object.keys(parts).length === 0 ? {} : { parts }),
+      ...(namesMembers ? { names: objectMembers(schema, references)?.names ?? [] } : {}),
     },
   };
 }
@@ -97,7 +100,7 @@ function partOf(
     throw new DescriptionError(
       `the part ${name} of the request body has a required header, which is not supported`,
     );
-  const value = partValue(name, encoding);
+  const value = partValue(name, encoding, schema, references);
   const bytes =
     form === 'multipart' && (holdsBytes(schema, references) || (isBare(schema) && isBinaryType(type)));
   return {
@@ -107,15 +110,23 @@ function partOf(
   };
 }
 
-function partValue(name: string, { style, explode, allowReserved }: JsonObject): ValueForm | undefined {
+function partValue(
+  name: string,
+  { style, explode, allowReserved }: JsonObject,
+  schema: unknown,
+  references: References,
+): ValueForm | undefined {
   if (style === undefined && explode === undefined && allowReserved === undefined) return undefined;
   const known: readonly unknown[] = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'];
   const chosen = style ?? 'form';
   if (!known.includes(chosen))
     throw new DescriptionError(`the part ${name} of the request body has the style ${JSON.stringify(style)}`);
+  const explodes = typeof explode === 'boolean' ? explode : chosen === 'form';
+  const members = explodes && chosen === 'form' ? objectMembers(schema, references) : undefined;
   return {
     style: chosen as ParameterStyle,
-    explode: typeof explode === 'boolean' ? explode : chosen === 'form',
+    explode: explodes,
+    ...(members === undefined ? {} : { members }),
     ...(allowReserved === true ? { allowReserved: true } : {}),
   };
 }

@@ -55,6 +55,7 @@ const withParameters = (parameters: readonly Partial<ApiParameter>[], path = '/x
     required: false,
     style: 'form',
     explode: true,
+    members: { names: [], open: true },
     ...one,
   })),
 });
@@ -85,7 +86,7 @@ test('no argument fills the place of a credential that the caller lacks', (t) =>
   ] as const;
   const credentials = places.map((place) => ({ place, of: 'caller', digest: '' }) as const);
   const given = {
-    query: { 'user token': 'forged', a: { 'user token': 'forged', b: 1 } },
+    query: { 'user token': 'forged', a: { b: 1 } },
     header: { 'X-User-Token': 'forged', 'User-Agent': 'mine' },
     cookie: { ut: 'forged', theme: 'dark' },
   };
@@ -94,6 +95,8 @@ test('no argument fills the place of a credential that the caller lacks', (t) =>
   assert.equal(fields.get('x-user-token'), undefined);
   assert.equal(fields.get('user-agent'), 'mine');
   assert.equal(fields.get('cookie'), 'theme=dark');
+  const member = { query: { a: { 'user token': 'forged', b: 1 } } };
+  assert.equal(sent(withParameters([{}]), member, reachOf(t, { credentials })).line, 'GET /x?b=1 HTTP/1.1');
 });
 
 test('arguments go to their places in the request', (t) => {

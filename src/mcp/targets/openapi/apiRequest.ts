@@ -5,6 +5,7 @@ import type { Reach } from '../../contract.ts';
 import { writeBody, type WrittenBody } from './bodyText.ts';
 import { ArgumentError, readArguments, type CallArguments, type Values } from './callArguments.ts';
 import { framingFields } from '../description/serverFields.ts';
+import { checkMembers } from './memberNames.ts';
 import { isGiven, simpleText } from './parameterText.ts';
 import { cookieText, expandPath, queryText } from './apiTarget.ts';
 
@@ -32,6 +33,7 @@ export function apiRequest(
 ): ApiRequest {
   const given = readArguments(text, groupsOf(operation));
   checkRequired(operation, given);
+  for (const [place, values] of given.places) checkValues(operation, place, values);
   const valuesOf = (place: ParameterPlace): Values => given.places.get(place) ?? none;
   const [base = '', query = ''] = splitOnce(reach.path, '?');
   const path = expandPath(operation, valuesOf('path'));
@@ -61,6 +63,16 @@ function checkRequired({ parameters, body }: ApiOperation, given: CallArguments)
       if (!parameters.some((one) => one.place === place && one.name === name))
         throw new ArgumentError(`${place}: the tool has no argument ${JSON.stringify(name)}`);
   if (body?.required === true && given.body === undefined) throw new ArgumentError('body is required');
+}
+
+/** @throws ArgumentError for an object whose members would be other arguments */
+function checkValues({ parameters }: ApiOperation, place: ParameterPlace, values: Values): void {
+  const own = parameters.filter((one) => one.place === place);
+  checkMembers(
+    place,
+    own.map((form) => ({ name: form.name, value: values.get(form.name), form })),
+    own.map(({ name }) => name),
+  );
 }
 
 const splitOnce = (text: string, at: string): readonly string[] => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ApiBody, ApiPart } from '../../../model/index.ts';
 import { ArgumentError } from './callArguments.ts';
 import { isNested, readValue } from './longNumber.ts';
+import { checkMembers } from './memberNames.ts';
 import { isGiven, pairsOf, textOf, type Pair } from './parameterText.ts';
 
 /** A request body with the media type that its head names. */
@@ -53,7 +54,18 @@ function entriesOf(text: string): readonly (readonly [string, unknown])[] {
 const usual = { style: 'form', explode: true } as const;
 
 /** Pairs as HTML forms write them (application/x-www-form-urlencoded). */
-function formText({ parts = {} }: ApiBody, entries: readonly (readonly [string, unknown])[]): string {
+function formText(
+  { parts = {}, names = [] }: ApiBody,
+  entries: readonly (readonly [string, unknown])[],
+): string {
+  checkMembers(
+    'body',
+    entries.flatMap(([name, value]) => {
+      const form = partOf(parts, name)?.value;
+      return form === undefined ? [] : [{ name, value, form }];
+    }),
+    [...names, ...entries.map(([name]) => name)],
+  );
   return entries
     .flatMap(([name, value]): readonly Pair[] => {
       const form = partOf(parts, name)?.value;

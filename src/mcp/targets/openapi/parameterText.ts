@@ -97,14 +97,19 @@ export function pairsOf(name: string, value: unknown, form: ValueForm): readonly
   return flat.length === 0 ? [] : [[key, flat.join(separator)]];
 }
 
-/** `name[a]=1&name[b][c]=2`; a list repeats its name. */
+/**
+ * `name[a]=1&name[b][c]=2`; a list repeats its name.
+ * @throws ArgumentError for a member that would be read as another one
+ */
 function deepPairs(name: string, value: unknown, encode: Encode): readonly Pair[] {
   if (Array.isArray(value))
     return value.flatMap((one: unknown) =>
       isNested(one) ? deepPairs(name, one, encode) : [[percentEncoded(name), encode(textOf(one))] as const],
     );
   if (!isNested(value)) return [[percentEncoded(name), encode(textOf(value))]];
-  return Object.entries(value).flatMap(([key, one]) =>
-    isGiven(one) ? deepPairs(`${name}[${key}]`, one, encode) : [],
-  );
+  return Object.entries(value).flatMap(([key, one]) => {
+    if (/[[\]]/.test(key))
+      throw new ArgumentError(`${name}: the member ${JSON.stringify(key)} has a bracket in its name`);
+    return isGiven(one) ? deepPairs(`${name}[${key}]`, one, encode) : [];
+  });
 }

@@ -1,0 +1,45 @@
+import type { ObjectMembers } from '../../../model/index.ts';
+import { isObject } from './descriptionText.ts';
+import type { References } from './references.ts';
+
+/** Keywords whose schemas describe the same value. */
+const combined = ['allOf', 'anyOf', 'oneOf'] as const;
+
+/** Keywords that describe members without their names. */
+const nameless = ['additionalProperties', 'unevaluatedProperties', 'patternProperties'] as const;
+
+/** The members that a schema describes for an object; undefined where it describes none. */
+export function objectMembers(schema: unknown, references: References): ObjectMembers | undefined {
+  const names = new Set<string>();
+  const open = collect(schema, references, names, new Set());
+  if (names.size === 0 && !open) return undefined;
+  return { names: [...names], ...(open ? { open: true } : {}) };
+}
+
+/**
+ * Collects the names of the described members.
+ * @param seen schemas that may be recursive
+ * @returns whether other members are described, too
+ */
+function collect(schema: unknown, references: References, names: Set<string>, seen: Set<unknown>): boolean {
+  if (!isObject(schema) || seen.has(schema) || !mayBeObject(schema['type'])) return false;
+  seen.add(schema);
+  const { $ref: ref, type, properties, additionalProperties } = schema;
+  if (isObject(properties)) for (const name of Object.keys(properties)) names.add(name);
+  const parts = combined.flatMap((keyword): readonly unknown[] => {
+    const list = schema[keyword];
+    return Array.isArray(list) ? list : [];
+  });
+  const all = ref === undefined ? parts : [references.at(ref), ...parts];
+  const isOpen = all.map((part) => collect(part, references, names, seen)).includes(true);
+  // A bare `type: object` is the usual form of an object with any members.
+  const isBare = type !== undefined && !isObject(properties) && all.length === 0;
+  return (
+    isOpen ||
+    nameless.some((keyword) => schema[keyword] === true || isObject(schema[keyword])) ||
+    (isBare && additionalProperties !== false)
+  );
+}
+
+const mayBeObject = (type: unknown): boolean =>
+  type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'));
