@@ -78,12 +78,15 @@ test('answers that are no JSON object are content of their kind', async (t) => {
   assert.deepEqual(await call(client, 'getPhoto', { path: { petId: 1 } }), {
     content: [{ type: 'image', data: 'AQID', mimeType: 'image/png' }],
   });
-  api.answer = () => ({ headers: { 'content-type': 'application/pdf' }, body: Buffer.from([0xff, 0]) });
-  assert.deepEqual(await call(client, 'listPets'), {
-    content: [
-      { type: 'resource', resource: { uri: 'answer:listPets', mimeType: 'application/pdf', blob: '/wA=' } },
-    ],
-  });
+  // Some servers add a charset to every type.
+  for (const charset of ['', ';charset=UTF-8', '; charset="ISO-8859-1"', ';charset=nonsense']) {
+    const headers = { 'content-type': `application/pdf${charset}` };
+    api.answer = () => ({ headers, body: Buffer.from([0xff, 0]) });
+    const resource = { uri: 'answer:listPets', mimeType: 'application/pdf', blob: '/wA=' };
+    assert.deepEqual(await call(client, 'listPets'), { content: [{ type: 'resource', resource }] });
+  }
+  api.answer = () => ({ headers: { 'content-type': 'application/x-log;charset=UTF-8' }, body: 'é' });
+  assert.deepEqual(await call(client, 'listPets'), { content: [{ type: 'text', text: 'é' }] });
 });
 
 test('an answer is a JSON object only as its charset reads it', async (t) => {

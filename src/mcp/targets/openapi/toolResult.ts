@@ -67,10 +67,25 @@ function problemText(
 
 const isJsonType = (type: string): boolean => /^application\/(?:[^;\s]+\+)?json\s*(?:;|$)/i.test(type);
 
+/** Types that are text in every charset. */
+const textTypes = /^text\/|^(?:application|image)\/(?:[^;\s]+\+)?(?:json|xml)\s*(?:;|$)/i;
+
 /** Images and sounds are what they are called; everything else is text where it can be. */
 function isText(type: string, body: Buffer): boolean {
   if (/^(?:image\/(?!svg)|audio\/|video\/)/i.test(type)) return false;
-  return charsetOf(type) !== undefined || (isUtf8(body) && !body.includes(0));
+  const charset = charsetOf(type);
+  if (charset === undefined) return isUtf8(body) && !body.includes(0);
+  // Some servers add a charset to every type, so it says nothing about other types than texts.
+  return textTypes.test(type) || fits(charset.encoding, body);
+}
+
+/** Are the bytes a text of this charset? */
+function fits(encoding: string, body: Buffer): boolean {
+  try {
+    return !new TextDecoder(encoding, { fatal: true }).decode(body).includes('\0');
+  } catch {
+    return false;
+  }
 }
 
 function binaryPart({ type, body }: ApiAnswer, tool: string): string {
