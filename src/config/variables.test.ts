@@ -41,8 +41,21 @@ test('faults name the variable and where it stands', () => {
     [8, 'the environment variable ALSO is not set'],
   ]);
   assert.deepEqual(faults('a ${A'), [[2, '${ is not closed']]);
-  assert.deepEqual(faults('${A-b}'), [[0, '${A-b} is not a variable']]);
-  assert.deepEqual(faults('${}'), [[0, '${} is not a variable']]);
+  assert.deepEqual(faults('${A-b}'), [[0, '${…} is not a variable']]);
+  assert.deepEqual(faults('${}'), [[0, '${…} is not a variable']]);
+});
+
+test('the rest of a password or of a hash behind a dollar is not quoted', () => {
+  const stray = 'a $ in this value begins the name of an environment variable that is not set';
+  for (const text of ['pa$hunter2secret', 'pa$HUNTER2', 'bob:$2y$10$abcdefABCDEF./x', 'a$$b$c', '$a$b'])
+    for (const { message, hint } of expand(text, env).faults)
+      assert.deepEqual([message, hint], [stray, 'write $$ for a dollar, or set the variable'], text);
+  assert.deepEqual(
+    expand('pa${hunter2-secret}', env).faults.map(({ message }) => message),
+    ['${…} is not a variable'],
+  );
+  for (const text of ['$hunter', '${hunter}', 'x${hunter}y', 'Bearer $HUNTER', '$HUNTER:x'])
+    assert.match(expand(text, env).faults[0]!.message, /^the environment variable hunter is not set$/i, text);
 });
 
 test('names of things that every object has are not variables', () => {

@@ -29,6 +29,21 @@ interface Piece {
 const reference = /\$(?:\$|\{([^}]*)(\}?)|([A-Za-z_]\w*))/g;
 const braced = /^([A-Za-z_]\w*)(?::-([\s\S]*))?$/;
 
+const unsetVariable = (name: string): Pick<ExpansionFault, 'message' | 'hint'> => ({
+  message: `the environment variable ${name} is not set`,
+  hint: `set it, give a default with \${${name}:-…}, or write $$ for a dollar`,
+});
+
+/** Quotes nothing: the text behind the dollar may be the rest of a password or of a hash. */
+const strayDollar: Pick<ExpansionFault, 'message' | 'hint'> = {
+  message: 'a $ in this value begins the name of an environment variable that is not set',
+  hint: 'write $$ for a dollar, or set the variable',
+};
+
+/** Is a name without braces clearly that of a variable? @param before the character before its dollar */
+const isUsualName = (name: string, before = ''): boolean =>
+  /^[A-Z_][A-Z0-9_]*$/.test(name) && !/\w/.test(before);
+
 /** False where `expand` would find nothing to do. */
 export const mayExpand = (original: string): boolean => original.includes('$') || original.startsWith('~/');
 
@@ -53,14 +68,10 @@ export function expand(original: string, env: Environment): Expansion {
     text += value;
     read += length;
   };
-  const lookUp = (name: string, offset: number): string => {
+  const lookUp = (name: string, offset: number, isMeant = true): string => {
     const value = Object.hasOwn(env, name) ? env[name] : undefined;
     if (value !== undefined) return value;
-    faults.push({
-      offset,
-      message: `the environment variable ${name} is not set`,
-      hint: `set it, give a default with \${${name}:-…}, or write $$ for a dollar`,
-    });
+    faults.push({ offset, ...(isMeant ? unsetVariable(name) : strayDollar) });
     return '';
   };
 
@@ -79,7 +90,7 @@ export function expand(original: string, env: Environment): Expansion {
     if (parts === null || close === '') {
       faults.push({
         offset: found.index,
-        message: close === '' ? '${ is not closed' : `\${${inside ?? ''}} is not a variable`,
+        message: close === '' ? '${ is not closed' : '${…} is not a variable',
         hint: 'write ${NAME} or ${NAME:-default}, or $$ for a dollar',
       });
       literal(found.index + whole.length);
@@ -87,7 +98,8 @@ export function expand(original: string, env: Environment): Expansion {
     }
     const [, name = '', fallback] = parts;
     const useFallback = fallback !== undefined && (!Object.hasOwn(env, name) || (env[name] ?? '') === '');
-    replace(useFallback ? fallback : lookUp(name, found.index), whole.length);
+    const isMeant = bare === undefined || whole === original || isUsualName(name, original[found.index - 1]);
+    replace(useFallback ? fallback : lookUp(name, found.index, isMeant), whole.length);
     used.push(name);
   }
   literal(original.length);
