@@ -90,6 +90,29 @@ test('a token is never part of the output', async () => {
   assert.ok(!out.includes(token) && !out.includes('hidden'));
 });
 
+test('a secret of a variable in a rule is no part of the output, as text and as JSON', async () => {
+  const file = written(
+    'secret.yaml',
+    `binds:
+  - port: 8080
+    listeners:
+      - routes:
+          - policies:
+              authorization: { rules: ['request.headers["x-k"] == "$RULE_KEY"'] }
+              directResponse: { status: 200 }
+`,
+  );
+  const request = written('secret.http', 'GET / HTTP/1.1\nHost: x\nX-K: n\n\n');
+  const env = { RULE_KEY: 'zq-very-secret-99887766' };
+  for (const json of [[], ['--json']]) {
+    let out = '';
+    const terminal = { out: (text: string) => void (out += text), err: () => undefined, env };
+    assert.equal(await main(['why', '-f', file, '--request', request, ...json], terminal), 0);
+    assert.match(out, /request\.headers.*\[redacted\]/);
+    assert.ok(!out.includes(env.RULE_KEY), out);
+  }
+});
+
 test('a rule about arguments is judged with the arguments of the call', async () => {
   const text = readFileSync(`${example}config.yaml`, 'utf8').replace(
     '                rules:\n',

@@ -50,7 +50,8 @@ export const why: Command = {
     }
     for (const problem of problems) terminal.err(`warning: ${problem}\n`);
     if (flags['json'] === true) {
-      terminal.out(`${JSON.stringify(decision, null, 2)}\n`);
+      const { hideInData } = await import('../telemetry/index.ts');
+      terminal.out(`${JSON.stringify(hideInData(decision), null, 2)}\n`);
       return exitCode.ok;
     }
     const { decisionTree } = await import('./decisionTree.ts');

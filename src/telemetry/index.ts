@@ -8,7 +8,7 @@ export { addUp, countsOf, exposeSum } from './metricsSum.ts';
 export { forgetSecrets, rememberIssuedSecrets, rememberSecrets, secretsGeneration } from './knownSecrets.ts';
 export { isSecretName, redacted, redactText } from './redact.ts';
 export { redactArguments } from './redactArguments.ts';
-export { hiddenBeginning, hideSecretForms, shownBeginning } from './secretForms.ts';
+export { hiddenBeginning, hideInData, hideSecretForms, shownBeginning } from './secretForms.ts';
 export { relayLines } from './relay.ts';
 export { makeNonBlockingAgain } from './nonBlocking.ts';
 export { LogThrottle, ThrottledLog } from './throttledLog.ts';

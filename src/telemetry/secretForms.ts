@@ -32,6 +32,12 @@ export function hideSecretForms(original: string): string {
   return hidden;
 }
 
+/** JSON data with `hideSecretForms` applied to all of its texts. */
+export const hideInData = <Data>(data: Data): Data =>
+  JSON.parse(JSON.stringify(data), (_name, value: unknown) =>
+    typeof value === 'string' ? hideSecretForms(value) : value,
+  ) as Data;
+
 /** The beginning of the text without the forms of secrets. */
 export const hiddenBeginning = (text: string, most: number): string =>
   safeBeginning(text, most, hideSecretForms, redacted);

@@ -1,4 +1,5 @@
 import { messageOf } from '../../errorText.ts';
+import { hideInData } from '../../telemetry/index.ts';
 import type { AdminAccess } from '../access/adminAccess.ts';
 import type { RequestViews } from '../contract.ts';
 import type { EventStreams } from '../eventStream.ts';
@@ -59,7 +60,7 @@ export const requestOperations = (
           ...(port !== undefined && { port }),
           ...(client !== undefined && { client }),
         });
-        return decision;
+        return hideInData(decision);
       } catch (error) {
         throw new ApiProblem(422, messageOf(error));
       }
