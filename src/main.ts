@@ -316,7 +316,7 @@ class Assembly implements Gateway {
       conflict: ConfigConflict,
       schema: configurationSchema,
       mask: maskText,
-      tree: () => {
+      tree: (hidesArguments) => {
         const used = intake.model;
         const text = (used && this.texts.get(used)) ?? document.read().text;
         return effectiveTree(text, {
@@ -325,7 +325,7 @@ class Assembly implements Gateway {
           literal: 'stream' in source,
           flags: this.options.flags ?? {},
           mark: redacted,
-          shownArguments: redactArguments,
+          shownArguments: hidesArguments ? (list) => list.map(() => redacted) : redactArguments,
         });
       },
       model: () => intake.model,

@@ -186,8 +186,12 @@ export interface ConfigViews {
   whyReadOnly(): string | undefined;
   /** The text without its secrets; undefined where it is no YAML, whose secrets have no place. */
   masked(document: ConfigText): string | undefined;
-  /** The text in use as a tree; undefined where there is none. @throws Error where the text cannot be read */
-  tree(): readonly EffectiveField[] | undefined;
+  /**
+   * The text in use as a tree; undefined where there is none.
+   * @param hidesArguments of command lines, as for a caller who does not get the text
+   * @throws Error where the text cannot be read
+   */
+  tree(hidesArguments: boolean): readonly EffectiveField[] | undefined;
   /** @throws Error where the check itself fails */
   check(text: string): Promise<ConfigCheck>;
   /**

@@ -138,6 +138,9 @@ const samples: Readonly<Record<string, Sample>> = {
     shown: true,
   },
   'discovery.url': { document: login({ discovery: { url: 'https://idp/d?key=$SECRET' } }), shown: true },
+  'keys.*.metadata': {
+    document: policy('apiKey', { keys: [{ key: 'k'.repeat(16), metadata: { note: '$SECRET' } }] }),
+  },
   'keys.*.key': { document: policy('apiKey', { keys: [{ key: '$SECRET' }] }) },
   'keys.*.keyHash': {
     document: policy('apiKey', { keys: [{ keyHash: '$SECRET' }] }),

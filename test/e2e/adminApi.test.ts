@@ -30,6 +30,7 @@ import { inline, node, rogue, startEchoApp } from './stage.testing.ts';
 const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const keySet = inline({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256' }] });
 const keyOfClient = 'a-key-that-no-viewer-sees';
+const noteOfClient = 'a-note-that-no-viewer-sees';
 const folder = mkdtempSync(join(tmpdir(), 'admin-api-'));
 let app: Awaited<ReturnType<typeof startEchoApp>>;
 const gateways = new Map<number, GatewayProcess>();
@@ -62,7 +63,7 @@ binds:
       backends: [{ host: '127.0.0.1:${app.port}' }]
     - name: app
       policies:
-        apiKey: { mode: optional, location: { header: { name: X-API-Key } }, keys: [{ key: ${keyOfClient} }] }
+        apiKey: { mode: optional, location: { header: { name: X-API-Key } }, keys: [{ key: ${keyOfClient}, metadata: { note: ${noteOfClient} } }] }
         authorization: { rules: [{ deny: 'request.headers["x-who"] == "eve"', name: not eve }] }
       backends: [{ host: '127.0.0.1:${app.port}' }]
 - port: 0
@@ -291,10 +292,12 @@ test('a viewer reads everything but secrets, and changes nothing', async () => {
     };
   const seen = await read(viewer.ask);
   assert.ok(seen.text.includes('# a comment that stays'));
-  assert.ok(!JSON.stringify(seen).includes(keyOfClient));
+  for (const hidden of [keyOfClient, noteOfClient, rogue])
+    assert.ok(!JSON.stringify(seen).includes(hidden), hidden);
   assert.deepEqual([seen.writable, /viewer/.test(seen.whyReadOnly)], [false, true]);
   const own = await read(operator);
   assert.ok(own.text.includes(keyOfClient));
+  assert.ok(JSON.stringify(own.tree).includes(rogue));
   assert.ok(!JSON.stringify(own.effective).includes(keyOfClient));
   assert.ok(own.tree.length > 0 && !JSON.stringify(own.tree).includes(keyOfClient));
   const document = await openApiOf(gateway);

@@ -22,13 +22,14 @@ export const configOperations = (views: AdminViews, gateway: GatewayViews): read
       const document = readText(gateway);
       const { text, etag } = document;
       const whyReadOnly = readOnlyFor(caller, gateway);
+      const isOperator = caller.role === 'operator';
       return {
         source: views.configState().source,
         writable: whyReadOnly === undefined,
         ...(whyReadOnly !== undefined && { whyReadOnly }),
-        text: caller.role === 'operator' ? text : redactText(gateway.config.masked(document) ?? notShown),
+        text: isOperator ? text : redactText(gateway.config.masked(document) ?? notShown),
         etag,
-        tree: shownTree(gateway.config.tree()),
+        tree: shownTree(gateway.config.tree(!isOperator)),
         effective: redactDump(views.model() ?? null, views.masked) as Record<string, unknown> | null,
       };
     },

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { notBuilt } from '../fields/notBuilt.ts';
-import { secret } from '../../schema/index.ts';
+import { mayHoldSecret, secret } from '../../schema/index.ts';
 import { credentialLocation, mode } from '../token/schema.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 
@@ -24,10 +24,9 @@ const keyShape = z.strictObject({
       .meta({ description: 'Digest of the key, as `sha256:<hex>`, in place of the key.' }),
     'digest',
   ).optional(),
-  metadata: z
-    .record(z.string(), z.json())
-    .meta({ description: 'What expressions see as `apiKey.<name>`.' })
-    .optional(),
+  metadata: mayHoldSecret(
+    z.record(z.string(), z.json()).meta({ description: 'What expressions see as `apiKey.<name>`.' }),
+  ).optional(),
   allowedModels: notBuilt('language models'),
 });
 
