@@ -113,6 +113,34 @@ test('a secret of a variable in a rule is no part of the output, as text and as 
   }
 });
 
+test('a rule over the user of basicAuth is judged with the name that the request gives', async () => {
+  const file = written(
+    'users.yaml',
+    `binds:
+  - port: 8080
+    listeners:
+      - routes:
+          - policies:
+              basicAuth: { mode: strict, htpasswd: 'bob:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=' }
+              authorization: { rules: ['basicAuth.username == "bob"'] }
+              directResponse: { status: 200 }
+`,
+  );
+  const asked = async (user: string): Promise<Decision> => {
+    const token = Buffer.from(`${user}:any`).toString('base64');
+    const request = written('user.http', `GET / HTTP/1.1\nHost: x\nAuthorization: Basic ${token}\n\n`);
+    const { out, err } = await why('-f', file, '--request', request, '--json');
+    assert.equal(err, '');
+    return JSON.parse(out) as Decision;
+  };
+  const bob = await asked('bob');
+  assert.deepEqual([bob.outcome.kind, bob.outcome.status], ['answered', 200]);
+  const [{ verdict, because } = assert.fail()] = bob.policies;
+  assert.deepEqual([verdict, because], ['passed', 'the user name and the password were not checked']);
+  const eve = await asked('eve');
+  assert.deepEqual([eve.outcome.kind, eve.outcome.policy], ['refused', 'authorization']);
+});
+
 test('a rule about arguments is judged with the arguments of the call', async () => {
   const text = readFileSync(`${example}config.yaml`, 'utf8').replace(
     '                rules:\n',
