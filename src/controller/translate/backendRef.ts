@@ -87,6 +87,7 @@ export class BackendResolver {
     const policy = this.policies.find(service, port);
     const protocol = spoken === 'tls' ? {} : protocolOf(port, spoken);
     if ('reason' in protocol) return protocol;
+    if (policy !== undefined && 'reason' in policy) return policy;
     if (policy === undefined)
       return protocol.secure === true
         ? problem('UnsupportedProtocol', `appProtocol ${port.appProtocol} needs a BackendTLSPolicy`)

@@ -16,8 +16,15 @@ export interface PolicyState {
   readonly unresolved: Problem | undefined;
   /** Another one has a target of it. */
   conflict: Problem | undefined;
-  /** The Gateways whose routes use a target of it, by `namespace/name`. */
-  readonly gateways: Map<string, NamedGateway>;
+  /** The uses by Gateways whose routes go to a target of it, by `namespace/name` of the Gateway. */
+  readonly uses: Map<string, PolicyUseByGateway>;
+}
+
+/** The use of a BackendTLSPolicy by a Gateway. */
+export interface PolicyUseByGateway {
+  readonly gateway: NamedGateway;
+  /** The policy names a port that its Service does not have. */
+  readonly missing: Problem | undefined;
 }
 
 /** The BackendTLSPolicies by what they are for. */
@@ -41,16 +48,34 @@ export class BackendTlsPolicies {
 
   /** A route of the Gateway goes to the Service. */
   noteUse(service: Service, gateway: NamedGateway): void {
-    for (const state of this.byService.get(keyOfNamed(service)) ?? [])
-      state.gateways.set(gateway.key, gateway);
+    for (const state of this.byService.get(keyOfNamed(service)) ?? []) {
+      // A policy may be for several Services, and the Gateway may use all of them.
+      const missing = state.uses.get(gateway.key)?.missing ?? missingPort(state, service);
+      state.uses.set(gateway.key, { gateway, missing });
+    }
   }
 
-  /** The policy for a port of a Service. */
-  find(service: Service, { name = '' }: ServicePort): PolicyState | undefined {
+  /**
+   * The policy for a port of a Service. A port without one is out of use while a policy names a port that the Service
+   * does not have: the port may have got another name, and must not lose its TLS by that.
+   */
+  find(service: Service, { name = '' }: ServicePort): PolicyState | Problem | undefined {
     const key = keyOfNamed(service);
+    const states = this.byService.get(key);
     // Most Services have none.
-    if (!this.byService.has(key)) return undefined;
-    return (name === '' ? undefined : this.byTarget.get(`${key} ${name}`)) ?? this.byTarget.get(`${key} `);
+    if (states === undefined) return undefined;
+    const found =
+      (name === '' ? undefined : this.byTarget.get(`${key} ${name}`)) ?? this.byTarget.get(`${key} `);
+    if (found !== undefined) return found;
+    for (const state of states) {
+      const missing = missingPort(state, service);
+      if (missing !== undefined)
+        return problem(
+          'InvalidBackendTLSPolicy',
+          `BackendTLSPolicy ${keyOfNamed(state.object)}: ${missing.message}`,
+        );
+    }
+    return undefined;
   }
 
   /** @param key `namespace/name` of the policy */
@@ -85,6 +110,20 @@ export const servicesOf = ({
   spec.targetRefs.flatMap(({ group = '', kind = 'Service', name, sectionName = '' }) =>
     group === '' && kind === 'Service' ? [{ service: `${namespace}/${name}`, sectionName }] : [],
   );
+
+function missingPort({ object }: PolicyState, service: Service): Problem | undefined {
+  const key = keyOfNamed(service);
+  const ports = service.spec?.ports ?? [];
+  const missing = servicesOf(object).find(
+    (target) =>
+      target.service === key &&
+      target.sectionName !== '' &&
+      !ports.some(({ name }) => name === target.sectionName),
+  );
+  return missing === undefined
+    ? undefined
+    : problem('TargetNotFound', `Service ${key}: no port of it is called ${missing.sectionName}`);
+}
 
 function readPolicy(object: BackendTLSPolicy, { configMaps }: Lookup): PolicyState {
   const { validation, options = {} } = object.spec;
@@ -134,6 +173,6 @@ function readPolicy(object: BackendTLSPolicy, { configMaps }: Lookup): PolicySta
     invalid,
     unresolved,
     conflict: undefined,
-    gateways: new Map(),
+    uses: new Map(),
   };
 }

@@ -8,7 +8,7 @@ import type {
   PolicyAncestorStatus,
   PolicyStatus,
 } from '../types/index.ts';
-import type { PolicyState } from './backendTls.ts';
+import type { PolicyState, PolicyUseByGateway } from './backendTls.ts';
 import {
   mergeConditions,
   problem,
@@ -246,9 +246,9 @@ export const policyStatus = (
   ancestorsStatus(
     'BackendTLSPolicy',
     state.object,
-    Array.from(state.gateways.values(), (gateway) => ({
-      ...ancestorOf(gateway),
-      verdicts: policyVerdicts(state),
+    Array.from(state.uses.values(), (use) => ({
+      ...ancestorOf(use.gateway),
+      verdicts: policyVerdicts(state, use),
     })),
     controllerName,
     now,
@@ -313,7 +313,7 @@ const isSameAncestor = (a: ParentReference, b: ParentReference): boolean =>
   keyOf(a.namespace, a.name) === keyOf(b.namespace, b.name) &&
   a.sectionName === b.sectionName;
 
-const policyVerdicts = ({ conflict, invalid, unresolved }: PolicyState): readonly Verdict[] => [
-  accepted(conflict ?? invalid),
-  verdict('ResolvedRefs', unresolved),
-];
+const policyVerdicts = (
+  { conflict, invalid, unresolved }: PolicyState,
+  { missing }: PolicyUseByGateway,
+): readonly Verdict[] => [accepted(conflict ?? invalid ?? missing), verdict('ResolvedRefs', unresolved)];

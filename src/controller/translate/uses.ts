@@ -19,7 +19,8 @@ type Noted<Note> = ReadonlyMap<string, ReadonlyMap<string, Note>>;
 
 /** The uses of shared objects by Gateways. They depend only on the Gateway and on its look-ups. */
 export interface Uses {
-  readonly backendTls: Noted<true>;
+  /** The problem of the policy with the Services that the Gateway uses. */
+  readonly backendTls: Noted<Problem | undefined>;
   readonly policies: Noted<readonly Problem[]>;
   readonly mcp: Noted<Omit<McpUse, 'gateway'>>;
 }
@@ -27,9 +28,9 @@ export interface Uses {
 export function collectUses({ backendTls, policies, mcp }: Shared): Uses {
   return {
     backendTls: new Map(
-      backendTls.all.map(({ object, gateways }) => [
+      backendTls.all.map(({ object, uses }) => [
         keyOfNamed(object),
-        new Map(Array.from(gateways.keys(), (key) => [key, true])),
+        new Map(Array.from(uses, ([key, { missing }]) => [key, missing])),
       ]),
     ),
     policies: new Map(
@@ -66,8 +67,8 @@ export function restoreUses(
     const key = keyOfNamed(object);
     if (!gateways.has(key)) others.set(key, { key, object });
   }
-  each(uses.backendTls, others, (name, gateway) => {
-    backendTls.named(name)?.gateways.set(gateway.key, gateway);
+  each(uses.backendTls, others, (name, gateway, missing) => {
+    backendTls.named(name)?.uses.set(gateway.key, { gateway, missing });
   });
   each(uses.policies, others, (name, gateway, problems) => {
     const state = policies.named(name);
