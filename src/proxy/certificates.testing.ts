@@ -17,6 +17,8 @@ export interface CertificateOptions {
   readonly authority?: boolean;
   readonly from?: Date;
   readonly to?: Date;
+  /** The length of an RSA key, in place of a key on P-256. Such a certificate needs an issuer. */
+  readonly rsaBits?: number;
 }
 
 /** The TLS of a listener that shows a certificate, with the one suite that all tests can use. */
@@ -35,8 +37,11 @@ const day = 86_400_000;
 
 /** An X.509 certificate (RFC 5280) with a key on P-256, made on the spot: tests need no OpenSSL and age well. */
 export function certificate(options: CertificateOptions = {}): Identity {
-  const { names = [], by, name = 'test', authority = false } = options;
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { names = [], by, name = 'test', authority = false, rsaBits } = options;
+  const { privateKey, publicKey } =
+    rsaBits === undefined
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      : generateKeyPairSync('rsa', { modulusLength: rsaBits });
   const from = options.from ?? new Date(Date.now() - day);
   const to = options.to ?? new Date(Date.now() + 30 * day);
   const body = sequence(

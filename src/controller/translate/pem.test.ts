@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authority } from '../../proxy/certificates.testing.ts';
 import type { Secret } from '../types/index.ts';
-import { lastKeyPairOf, noteReplaced } from './pem.ts';
+import { keyPairOf, lastKeyPairOf, noteReplaced } from './pem.ts';
 
 const ca = authority();
 
@@ -34,6 +34,22 @@ test('the last valid key pair of a broken Secret stays in use', () => {
   const worse = secret({ 'tls.crt': cert, 'tls.key': 'rubbish' });
   noteReplaced(empty, worse);
   assert.equal(lastKeyPairOf(worse)?.cert, cert);
+});
+
+test('a key pair that no proxy can load is refused, and the valid one before it stays in use', () => {
+  const weak = ca.issue({ names: ['a.example.test'], rsaBits: 1024 });
+  const { cert, key } = ca.issue({ names: ['a.example.test'] });
+  const cutOff = { cert: `${cert}${ca.cert.slice(0, 200)}`, key };
+  for (const [pair, why] of [
+    [weak, 'a proxy cannot load it: ee key too small'],
+    [cutOff, 'a proxy cannot load it: bad end line'],
+  ] as const) {
+    const [first, before] = sound();
+    const broken = secret({ 'tls.crt': pair.cert, 'tls.key': pair.key });
+    noteReplaced(first, broken);
+    assert.deepEqual(keyPairOf(broken), { ok: false, why });
+    assert.equal(lastKeyPairOf(broken)?.cert, before);
+  }
 });
 
 test('a repaired or recreated Secret has no previous key pair', () => {

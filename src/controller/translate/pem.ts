@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
 import type { ConfigMap, Secret } from '../types/index.ts';
 import { whyMissing } from './entries.ts';
 
@@ -63,9 +64,21 @@ function checkPair(secret: Secret): Checked<KeyPair> {
     if (first === undefined) return bad('tls.crt holds no certificate');
     // No part of the key may get into a status, which everybody can read.
     if (!first.checkPrivateKey(createPrivateKey(key))) return bad('tls.key is not the key of tls.crt');
-    return good({ cert, key });
+    const why = whyNotLoaded({ cert, key });
+    return why === undefined ? good({ cert, key }) : bad(`a proxy cannot load it: ${why}`);
   } catch {
     return bad('tls.crt or tls.key is malformed');
+  }
+}
+
+/** OpenSSL refuses more than the two checks above: small keys, weak signatures, and a chain that is cut off. */
+function whyNotLoaded(pair: KeyPair): string | undefined {
+  try {
+    createSecureContext({ ...pair, minVersion: 'TLSv1.2' });
+    return undefined;
+  } catch (error) {
+    // The reason is one of OpenSSL's own texts, such as "ee key too small".
+    return error instanceof Error && 'reason' in error ? String(error.reason) : 'it is malformed';
   }
 }
 
