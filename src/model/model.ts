@@ -145,6 +145,8 @@ export interface Match {
 export interface PathMatch {
   readonly kind: 'exact' | 'prefix' | 'regex';
   readonly value: string;
+  /** The characters that count for precedence, where they are not those of the value. */
+  readonly counted?: number;
 }
 
 export interface ValueMatch {

@@ -38,6 +38,16 @@ test('a regular expression competes with prefixes by the length of its text and 
   assert.deepEqual(order(routes), ['longer', 'regex', 'same', 'root']);
 });
 
+test('the number of characters that count decides before the length of the text', () => {
+  const routes = [
+    route('root', [match(prefix('/'))]),
+    route('few', [match({ ...regex('/[^/]+/abcdef'), counted: 1 })]),
+    route('fewer', [match({ ...regex('/[^/]+/abc'), counted: 1 })]),
+    route('short', [match(prefix('/a'))]),
+  ];
+  assert.deepEqual(order(routes), ['short', 'few', 'fewer', 'root']);
+});
+
 test('at the same path a method, then headers, then query parameters, then the list decide', () => {
   const header = { name: 'x', kind: 'exact', value: '1' } as const;
   const path = prefix('/a');

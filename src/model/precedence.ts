@@ -14,7 +14,8 @@ export interface Rule {
  *
  * The Gateway API leaves regular expressions to the implementation. Here a regular expression competes with
  * prefixes by the length of its text, and at the same length it goes first: that is what the files of our users were
- * written for, and `pathPrefix: /` stays the last resort beside any expression.
+ * written for, and `pathPrefix: /` stays the last resort beside any expression. A path may say how many of its
+ * characters count (`counted`); the length of the text decides between paths with the same number.
  *
  * Rules whose host name lies outside that of the listener are left out: no request can reach them.
  */
@@ -36,6 +37,7 @@ export function compareRules(a: Rule, b: Rule): number {
   return (
     compareHostnames(a.hostname, b.hostname) ||
     pathRank(a.match.path) - pathRank(b.match.path) ||
+    counted(b.match.path) - counted(a.match.path) ||
     b.match.path.value.length - a.match.path.value.length ||
     regexFirst(a.match.path) - regexFirst(b.match.path) ||
     absent(a.match.method) - absent(b.match.method) ||
@@ -90,5 +92,6 @@ function coveredBy(wildcard: string, hostname: string): boolean {
 const hostnameRank = (hostname: string | undefined): number =>
   hostname === undefined ? 2 : hostname.startsWith('*.') ? 1 : 0;
 const pathRank = (path: PathMatch): number => (path.kind === 'exact' ? 0 : 1);
+const counted = (path: PathMatch): number => path.counted ?? path.value.length;
 const regexFirst = (path: PathMatch): number => (path.kind === 'regex' ? 0 : 1);
 const absent = (method: string | undefined): number => (method === undefined ? 1 : 0);

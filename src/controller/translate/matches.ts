@@ -27,8 +27,8 @@ export const httpMatches = (
 ): readonly Match[] | Problem => all(matches, (match) => httpMatch(match, expressions));
 
 /**
- * The same for gRPC, which asks for `/package.Service/Method` (gRPC over HTTP/2, "Path"). Precedence comes out right by
- * itself: a whole path goes before a service, a longer one before a shorter one.
+ * The same for gRPC, which asks for `/package.Service/Method` (gRPC over HTTP/2, "Path"). A whole path goes before a
+ * service, a longer service before a shorter one, and any service before a method alone (GRPCRouteRule, "matches").
  */
 export const grpcMatches = (
   matches: readonly GrpcRouteMatch[] = [],
@@ -109,17 +109,20 @@ function grpcPath(
   if (type === 'RegularExpression') {
     const value = `/${group(service)}/${group(method)}`;
     checkRegex(value, expressions);
-    return { kind: 'regex', value };
+    return { kind: 'regex', value, ...(service === '' ? ofAnyService : {}) };
   }
   if (service === '') {
     const value = `/[^/]+/${quoted(method)}`;
     checkRegex(value, expressions);
-    return { kind: 'regex', value };
+    return { kind: 'regex', value, ...ofAnyService };
   }
   return method === ''
     ? { kind: 'prefix', value: `/${service}` }
     : { kind: 'exact', value: `/${service}/${method}` };
 }
+
+/** Only the first slash counts, which is less than any service has, and as much as a match of everything. */
+const ofAnyService = { counted: 1 } as const;
 
 const group = (pattern: string): string => (pattern === '' ? '[^/]+' : `(?:${pattern})`);
 
