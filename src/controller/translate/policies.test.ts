@@ -157,6 +157,35 @@ test('a status never contains data of a Secret', () => {
   assert.doesNotMatch(JSON.stringify([...translation.models, ...translation.report]), /sesame|alice/);
 });
 
+test('the keys of tokens come from servers with TLS or from Services, whatever names their issuer', () => {
+  const { objects } = readObjects(base());
+  const why = (policies: object): string => {
+    const translation = run({ ...objects, gatewayPolicies: [policy({ targetRefs: forRoute, policies })] });
+    return ancestorsIn(translation)[0]?.conditions?.[0]?.message ?? '';
+  };
+  const audiences = ['a'];
+  for (const [issuer, jwks] of [
+    ['http://idp.example.com', undefined],
+    ['https://idp.example.com', { url: 'http://idp.example.com/keys' }],
+  ] as const) {
+    const one = { issuer, audiences, ...(jwks === undefined ? {} : { jwks }) };
+    const refused = /keys from http:\/\/idp\.example\.com\/.*: expected https:\/\//;
+    for (const policies of [
+      { jwtAuth: one },
+      { jwtAuth: { providers: [one] } },
+      { mcpAuthentication: one },
+      {
+        mcpAuthentication: {
+          issuers: [{ ...one, issuer: 'https://other.example.com', jwks: undefined }, one],
+        },
+      },
+    ])
+      assert.match(why(policies), refused, JSON.stringify(policies));
+  }
+  for (const issuer of ['https://idp.example.com', 'http://idp.ns.svc.cluster.local:9000'])
+    assert.equal(why({ mcpAuthentication: { issuer, audiences } }), '', issuer);
+});
+
 test('the author of a policy may not use the credentials of the machine that a proxy runs on', () => {
   const { objects } = readObjects(base());
   for (const kind of factsOf('backendAuth')?.notInCluster ?? []) {

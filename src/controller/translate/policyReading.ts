@@ -77,10 +77,13 @@ function read(name: string, value: unknown, texts: Texts): ReadPolicy {
 /** The URLs from which the keys of tokens are fetched, derived addresses included. */
 function keySetUrls(settings: unknown): readonly string[] {
   if (!isRecord(settings)) return [];
-  const { jwks, providers } = settings;
+  const { jwks } = settings;
   if (isRecord(jwks))
     return [jwks['url'], jwks['derived']].filter((url): url is string => typeof url === 'string');
-  return Array.isArray(providers) ? providers.flatMap(keySetUrls) : [];
+  // Of jwtAuth and mcpAuthentication.
+  return [settings['providers'], settings['issuers']].flatMap((list) =>
+    Array.isArray(list) ? list.flatMap(keySetUrls) : [],
+  );
 }
 
 function textsOf(namespace: string, lookup: Lookup, looked: Looked[]): Texts {
