@@ -257,6 +257,21 @@ test('the proxies ask for credentials at servers with TLS or at Services, with p
   }
 });
 
+test('timeouts of 0s in a rule replace the timeout that the rule inherits', () => {
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gate' }];
+  const inherited = policy({ targetRefs, policies: { timeout: { requestTimeout: '5s' } } });
+  const settings = (timeouts: string): unknown => {
+    const text = base().replace('rules: [{', `rules: [{ ${timeouts}`);
+    const translation = run({ ...readObjects(text).objects, gatewayPolicies: [inherited] });
+    return ruleIn(translation).policies.map((one) => [one.name, one.settings]);
+  };
+  assert.deepEqual(settings(''), [['timeout', { requestTimeout: 5000 }]]);
+  assert.deepEqual(settings('timeouts: { request: 0s },'), [['timeout', {}]]);
+  assert.deepEqual(settings('timeouts: { request: 0s, backendRequest: 2s },'), [
+    ['timeout', { backendRequestTimeout: 2000 }],
+  ]);
+});
+
 test('a policy for a port of a Service holds where another protocol has the same number', () => {
   const { objects } = readObjects(
     `${base()}\n---\n` +

@@ -32,8 +32,9 @@ export function trafficPolicies(rule: Traffic, place: Place): readonly PolicyUse
 
 type Made = Pick<PolicyUse, 'name' | 'settings'> | Problem | undefined;
 
-/** Zero switches a limit off. */
+/** Zero switches a limit off, an inherited one included: a policy without limits replaces it. */
 function timeouts({ timeouts: given = {} }: Traffic): Made {
+  if (given.request === undefined && given.backendRequest === undefined) return undefined;
   const settings: Record<string, number> = {};
   for (const [name, text] of [
     ['requestTimeout', given.request],
@@ -44,7 +45,7 @@ function timeouts({ timeouts: given = {} }: Traffic): Made {
     if (ms === undefined) return problem('UnsupportedValue', `timeouts: ${text} is no length of time`);
     if (ms > 0) settings[name] = ms;
   }
-  return Object.keys(settings).length === 0 ? undefined : { name: policyNames.timeout, settings };
+  return { name: policyNames.timeout, settings };
 }
 
 function retry({ retry: given }: Traffic): Made {
