@@ -20,8 +20,8 @@ interface Taken {
 export function noteConflicts(owners: readonly (readonly ListenerState[])[]): void {
   const before = new Map<string, Taken>();
   for (const listeners of owners) {
-    // A listener that is not accepted takes nothing away from others, whatever else is wrong with it.
-    const live = listeners.filter(({ refused }) => refused?.reason !== 'UnsupportedProtocol');
+    // A listener that is not accepted takes nothing away from others.
+    const live = listeners.filter(({ refused }) => refused === undefined);
     // A listener that loses to another object does no harm to the others of its own.
     for (const listener of live) listener.conflict = conflictWith(before, listener, 0);
     const left = live.filter(({ conflict }) => conflict === undefined);
@@ -78,7 +78,9 @@ function conflictWith(
 /** Listeners whose certificates could be shown for each other's hosts. */
 function noteOverlaps(listeners: readonly ListenerState[]): void {
   const ports = new Map<number, HostSet>();
-  const secure = listeners.filter(({ spec, conflict }) => terminates(spec) && conflict === undefined);
+  const secure = listeners.filter(
+    ({ spec, refused, conflict }) => terminates(spec) && refused === undefined && conflict === undefined,
+  );
   for (const { spec } of secure) {
     let hosts = ports.get(spec.port);
     if (hosts === undefined) ports.set(spec.port, (hosts = new HostSet()));
