@@ -13,7 +13,7 @@ import { ProvisionedObjects } from './provision/provisionedObjects.ts';
 import { KnownParameters } from './provision/knownParameters.ts';
 import type { Installation } from './provision/request.ts';
 import {
-  EndpointFinder,
+  addressesIn,
   type EndpointTable,
   type Infrastructure,
   type KubeObjects,
@@ -24,6 +24,7 @@ import type { Gateway } from './types/index.ts';
 import type { WatchPace } from './watch/listWatch.ts';
 import { WatchMetrics } from './watch/watchMetrics.ts';
 import { Coalescer, type Urgency } from './work/coalescer.ts';
+import { Patience } from './work/patience.ts';
 import { StatusWriter } from './write/statusWriter.ts';
 
 /** The controller name in the GatewayClasses that are ours. */
@@ -68,7 +69,10 @@ export interface ControllerOptions {
   readonly electionPace?: ElectionPace;
 }
 
-/** Everything, what a few routes are about, addresses only, or not yet all that it takes. */
+/** The one key of the first translation. */
+const start: ReadonlySet<string> = new Set(['start']);
+
+/** Everything, what a few routes are about, addresses only, or with Gateways whose data is not read yet. */
 type Work = 'objects' | 'part' | 'addresses' | 'incomplete';
 
 /**
@@ -94,6 +98,9 @@ export class Controller {
   #objectsChanged = true;
   readonly #translator = new Translator();
   #translation: Translation | undefined;
+  /** How long Gateways wait for data, and how long the first translation does. */
+  readonly #patience = new Patience();
+  readonly #startPatience = new Patience();
   #translatedAt: number | undefined;
   #ready: () => void = () => {};
   /** Resolves when everything was translated for the first time; never, when it is closed before. */
@@ -235,7 +242,7 @@ export class Controller {
     const { log, process, onTranslation, podKey } = this.#options;
     const parameters = new KnownParameters(objects.parameters);
     const { parts } = this.#translator;
-    const translation = this.#translator.translate(objects, {
+    const made = this.#translator.translate(objects, {
       controllerName: this.#options.controllerName ?? defaultControllerName,
       now: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
       process,
@@ -255,31 +262,40 @@ export class Controller {
             },
       bundleVersions: this.#objects.bundleVersions(),
     });
-    for (const { object, error } of translation.defects)
+    for (const { object, error } of made.defects)
       log.error('Object could not be translated: this is a defect, please report it', {
         object,
         reason: stackOf(error),
       });
-    // The data that it has asked for is on its way: nothing is said of a Secret before it was read.
-    if (!this.#objects.hold(this.#translator.asked)) return 'incomplete';
+    const { held, translation } = this.#readData();
+    if (translation === undefined) return 'incomplete';
     this.#translation = translation;
     onTranslation?.(translation);
     this.#fleet?.update(translation, objects, parameters);
     if (podKey !== undefined) this.#mcpPods?.update(translation, objects.mcpBackends);
     this.#status.submit(translation.report);
     this.#ready();
+    if (held.size > 0) return 'incomplete';
     return this.#translator.parts > parts ? 'part' : 'objects';
   }
 
+  /**
+   * Reads the Secrets and ConfigMaps that the translation asked for. Until they are here, the Gateways that need them
+   * stay as they were, and nothing is said of these Gateways. All others get what is new: a tenant whose policy always
+   * names other Secrets must not stop them.
+   * @returns no translation while everything is read for the first time
+   */
+  #readData(): { readonly held: ReadonlySet<string>; readonly translation: Translation | undefined } {
+    const isHere = this.#objects.hold(this.#translator.asked);
+    const { unread } = this.#translator;
+    const held = this.#patience.waiting(unread);
+    const isStarting = this.#translation === undefined && this.#startPatience.waiting(start).size > 0;
+    if (isStarting && !isHere) return { held, translation: undefined };
+    return { held, translation: this.#translator.holding(held, this.#translation) };
+  }
+
   #refresh(objects: KubeObjects, translation: Translation): Work {
-    const services = new Map(
-      objects.services.map((service) => [
-        `${service.metadata.namespace ?? ''}/${service.metadata.name}`,
-        service,
-      ]),
-    );
-    const finder = new EndpointFinder(services, objects.endpointSlices, objects.nodes);
-    const endpoints = finder.table(translation.endpoints.keys());
+    const endpoints = addressesIn(objects, translation.endpoints.keys());
     this.#translation = { ...translation, endpoints };
     this.#options.onAddresses?.(endpoints);
     return 'addresses';

@@ -1,7 +1,7 @@
 import type { BackendAddress } from '../../model/index.ts';
 import type { Endpoint, EndpointSlice, Node, Service, ServicePort } from '../types/index.ts';
-import type { EndpointTable } from './contract.ts';
-import type { ByName } from './lookup.ts';
+import type { EndpointTable, KubeObjects } from './contract.ts';
+import { keyOfNamed, type ByName } from './lookup.ts';
 
 const SERVICE_LABEL = 'kubernetes.io/service-name';
 const ZONE_LABEL = 'topology.kubernetes.io/zone';
@@ -38,6 +38,15 @@ type Zones = ReadonlyMap<string, string>;
  */
 const remembered = new WeakMap<Service, Found>();
 let lastZones: Zones = new Map();
+
+/** The addresses behind the ports of Services with these keys (`endpointKey`). */
+export function addressesIn(
+  { services, endpointSlices, nodes }: KubeObjects,
+  keys: Iterable<string>,
+): EndpointTable {
+  const byName = new Map(services.map((service) => [keyOfNamed(service), service]));
+  return new EndpointFinder(byName, endpointSlices, nodes).table(keys);
+}
 
 /**
  * Finds the addresses behind ports of Services. It knows nothing of routes: where only EndpointSlices or Nodes changed,

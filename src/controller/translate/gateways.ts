@@ -12,6 +12,14 @@ import { selects } from './selector.ts';
 import { namespaceOf, type GatewayState, type SetState } from './state.ts';
 import { parametersProblem, type GatewayParameters, type ParametersOf } from './parameters.ts';
 
+/** The Gateway, by `namespace/name`, that a ListenerSet names; undefined where it names another kind. */
+export function gatewayOfSet({ spec: { parentRef }, metadata }: ListenerSet): string | undefined {
+  const { group = GATEWAY_GROUP, kind = 'Gateway', name } = parentRef;
+  return group === GATEWAY_GROUP && kind === 'Gateway'
+    ? `${namespaceOf(parentRef, metadata.namespace ?? '')}/${name}`
+    : undefined;
+}
+
 /** The ListenerSets by `namespace/name` of the Gateway they belong to, the first in order first. */
 export function setsByGateway(
   sets: readonly ListenerSet[],
@@ -20,10 +28,8 @@ export function setsByGateway(
   const byGateway = new Map<string, ListenerSet[]>();
   for (const set of sets.toSorted(byAge)) {
     guard('ListenerSet', set, () => {
-      const { parentRef } = set.spec;
-      if ((parentRef.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP || (parentRef.kind ?? 'Gateway') !== 'Gateway')
-        return;
-      const key = `${namespaceOf(parentRef, set.metadata.namespace ?? '')}/${parentRef.name}`;
+      const key = gatewayOfSet(set);
+      if (key === undefined) return;
       const others = byGateway.get(key);
       if (others === undefined) byGateway.set(key, [set]);
       else others.push(set);

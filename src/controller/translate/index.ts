@@ -37,7 +37,7 @@ export type {
   TranslateOptions,
   Translation,
 } from './contract.ts';
-export { EndpointFinder } from './endpoints.ts';
+export { addressesIn, EndpointFinder } from './endpoints.ts';
 export { limitOf, namespaceBudget } from './entries.ts';
 export { mcpPodPort } from './mcpPod.ts';
 export { mcpAccountName, mcpModelKey, mcpOfModel, mcpPodName, podKeyOf } from './mcpPodNames.ts';

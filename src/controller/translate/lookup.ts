@@ -20,6 +20,8 @@ export interface Asked extends Readonly<Record<(typeof askedFields)[number], Set
   readonly serviceNamespaces: Set<string>;
   /** A pair that a ReferenceGrant can allow: `pairOf` the two parties. */
   readonly references: Set<string>;
+  /** The Secrets and ConfigMaps among them whose data is not in memory yet. */
+  readonly unread: Set<string>;
 }
 
 export const newAsked = (): Asked => ({
@@ -32,6 +34,7 @@ export const newAsked = (): Asked => ({
   policyTargets: new Set(),
   serviceNamespaces: new Set(),
   references: new Set(),
+  unread: new Set(),
 });
 
 /** Objects that are asked for by name, and in no other way: so it is known which of them matter. */
@@ -77,8 +80,8 @@ export class Lookups {
         asked.serviceNamespaces.add(namespace);
         return this.servicesIn(namespace);
       },
-      secrets: noted(this.secrets, asked.secrets),
-      configMaps: noted(this.configMaps, asked.configMaps),
+      secrets: notedData(this.secrets, asked.secrets, asked.unread),
+      configMaps: notedData(this.configMaps, asked.configMaps, asked.unread),
       namespaces: noted(this.namespaces, asked.namespaces),
       grants: {
         permit: (from, to, name) => {
@@ -109,6 +112,19 @@ const noted = <Kind>(objects: ByName<Kind>, asked: Set<string>): ByName<Kind> =>
   get: (name) => {
     asked.add(name);
     return objects.get(name);
+  },
+});
+
+const notedData = <Kind extends Secret | ConfigMap>(
+  objects: ByName<Kind>,
+  asked: Set<string>,
+  unread: Set<string>,
+): ByName<Kind> => ({
+  get: (name) => {
+    asked.add(name);
+    const found = objects.get(name);
+    if (found?.withheld === 'unread') unread.add(name);
+    return found;
   },
 });
 

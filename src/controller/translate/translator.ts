@@ -13,10 +13,9 @@ import { sameData } from './conditions.ts';
 import type { KubeObjects, StatusKind, StatusUpdate, TranslateOptions, Translation } from './contract.ts';
 import { translateTraced, type AskedData, type Part, type Routes, type Traced } from './index.ts';
 import { keyOfNamed, type Asked } from './lookup.ts';
+import { keyOfRoute, keyOfUpdate, routeFields } from './reportKeys.ts';
 import { GatewayNames } from './routeParents.ts';
-
-const routeFields = ['httpRoutes', 'grpcRoutes', 'tlsRoutes', 'tcpRoutes', 'udpRoutes'] as const;
-type RouteField = (typeof routeFields)[number];
+import { gatewaysWithUnread, holding } from './unread.ts';
 
 /** A change to any of these objects triggers a full translation: each may matter to any Gateway. */
 const decisive = [
@@ -77,6 +76,20 @@ export class Translator {
     return asked;
   }
 
+  /** The Gateways, by `namespace/name`, whose models need a Secret or ConfigMap that is not in memory yet. */
+  get unread(): ReadonlySet<string> {
+    return this.known === undefined ? new Set() : gatewaysWithUnread(this.known);
+  }
+
+  /**
+   * The last translation, in which some Gateways stay as they were.
+   * @param held of `unread`
+   * @param before the translation in use, if there is one
+   */
+  holding(held: ReadonlySet<string>, before: Translation | undefined): Translation | undefined {
+    return this.known === undefined ? undefined : holding(this.known, held, before);
+  }
+
   translate(objects: KubeObjects, options: TranslateOptions): Translation {
     const { known } = this;
     const podKeys = podKeysOf(objects, options);
@@ -94,9 +107,6 @@ export class Translator {
     return this.known.translation;
   }
 }
-
-const keyOfUpdate = ({ kind, namespace, name }: Pick<StatusUpdate, 'kind' | 'namespace' | 'name'>): string =>
-  `${kind} ${namespace ?? ''}/${name}`;
 
 /** An object that breaks the plan breaks nothing but itself in a whole translation, which names it. */
 function guarded(make: () => Plan | undefined): Plan | undefined {
@@ -153,16 +163,6 @@ function planFor(
   const count = routeFields.reduce((sum, field) => sum + routes[field].length, 0);
   return count * 2 > all.length ? undefined : { gateways, routes, stale, settled };
 }
-
-const kindOf = {
-  httpRoutes: 'HTTPRoute',
-  grpcRoutes: 'GRPCRoute',
-  tlsRoutes: 'TLSRoute',
-  tcpRoutes: 'TCPRoute',
-  udpRoutes: 'UDPRoute',
-} as const satisfies Readonly<Record<RouteField, string>>;
-
-const keyOfRoute = (field: RouteField, route: AnyRoute): string => `${kindOf[field]} ${keyOfNamed(route)}`;
 
 /** Compares everything that is no object and not about one Gateway. */
 const hasSameSurroundings = (a: TranslateOptions, b: TranslateOptions): boolean =>

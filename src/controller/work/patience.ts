@@ -1,0 +1,32 @@
+import { systemClock, type Clock } from '../../stream/index.ts';
+
+/** Milliseconds that data may take to arrive: several retries of a failed read. */
+const usualMs = 10_000;
+
+/** Waits for something by key, but not for ever: a key that lacks it all the time does not hold up others. */
+export class Patience {
+  private readonly clock: Clock;
+  private readonly mostMs: number;
+  private readonly since = new Map<string, number>();
+
+  constructor({ clock = systemClock, mostMs = usualMs }: { clock?: Clock; mostMs?: number } = {}) {
+    this.clock = clock;
+    this.mostMs = mostMs;
+  }
+
+  /**
+   * @param lacking all keys that lack something now; the time of every other key starts anew
+   * @returns the keys that may go on waiting
+   */
+  waiting(lacking: ReadonlySet<string>): ReadonlySet<string> {
+    const now = this.clock.now();
+    for (const key of this.since.keys()) if (!lacking.has(key)) this.since.delete(key);
+    const waiting = new Set<string>();
+    for (const key of lacking) {
+      const since = this.since.get(key) ?? now;
+      this.since.set(key, since);
+      if (now - since < this.mostMs) waiting.add(key);
+    }
+    return waiting;
+  }
+}
