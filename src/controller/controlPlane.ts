@@ -125,7 +125,7 @@ export async function startControlPlane(
     get problems() {
       return [
         ...started.waitsFor.map((kind) => `${kind} objects are not known yet`),
-        ...(models === undefined || models.isReady ? [] : ['there is no certificate to show to proxies yet']),
+        ...(models?.missing ?? []),
         ...(models?.proxies ?? []).flatMap(({ gateway, proxy, problems }) =>
           problems.map((problem) => `${proxy} of Gateway ${gateway} refuses its model: ${problem}`),
         ),

@@ -189,6 +189,30 @@ test('the proxies of a Gateway have a session key in common, whichever controlle
   assert.notEqual(await keyOf('ns/other'), key);
 });
 
+test('while the seed cannot be read, the server is not ready and sends no model', async (t) => {
+  const kube = await startKubeServer(t);
+  const folder = new Folder(t);
+  const ca = folder.write('ca.pem', folder.ca.cert);
+  const { cert, key } = folder.ca.issue({ names: [serverName] });
+  const files = { cert: folder.write('tls.crt', cert), key: folder.write('tls.key', key), ca };
+  const everything = { models: new Map([['ns/gw', model]]), pods: new Map(), endpoints: new Map() };
+  kube.away = true;
+  const stage: Stage = await start(t, kube, { files, onSessionKeys: () => stage.server.publish(everything) });
+  await until('the certificate is there', () => stage.server.trust !== undefined);
+  stage.server.publish(everything);
+  assert.deepEqual(stage.server.missing, [
+    'the seed of session keys is not known yet (Secret ns/portcullis-sessions)',
+  ]);
+  const proxy = await proxyOf(t, folder, stage, kube, 'ns:gw', 'ns/gw');
+  await until('the proxy was sent away', () => /503/.test(proxy.source.problems[0] ?? ''));
+  kube.away = false;
+  await stage.server.ready;
+  assert.equal(stage.server.isReady, true);
+  await proxy.synchronized();
+  const keys = proxy.models.map(({ process }) => typeof process.fixed.sessionKey);
+  assert.deepEqual(keys, ['string']);
+});
+
 test('proxies wait until the leader has made a certificate', async (t) => {
   const kube = await startKubeServer(t);
   let leads = false;

@@ -62,7 +62,10 @@ export class ModelServer {
   private readonly sessions: SessionSeed;
   private readonly keyed = new WeakMap<GatewayModel, GatewayModel>();
   private readonly firstShown = Promise.withResolvers<void>();
+  private readonly firstSeed = Promise.withResolvers<void>();
   private shown = false;
+  /** The seed was known once: while the leader replaces a damaged one, proxies keep what they have. */
+  private seeded = false;
   private pem: string | undefined;
 
   private constructor(options: ModelServerOptions, server: StreamServer<Account>) {
@@ -78,7 +81,11 @@ export class ModelServer {
       namespace,
       secretName: options.sessionsSecretName,
       mayWrite,
-      onSeed: options.onSessionKeys,
+      onSeed: () => {
+        this.seeded = true;
+        this.firstSeed.resolve();
+        options.onSessionKeys();
+      },
       log,
       ...pace,
     });
@@ -120,13 +127,24 @@ export class ModelServer {
     return this.server.port;
   }
 
-  /** Resolves when proxies can connect. */
+  /** Resolves when proxies can connect and get models. */
   get ready(): Promise<void> {
-    return this.firstShown.promise;
+    return Promise.all([this.firstShown.promise, this.firstSeed.promise]).then(() => undefined);
   }
 
   get isReady(): boolean {
-    return this.shown;
+    return this.missing.length === 0;
+  }
+
+  /** The reasons why proxies get nothing here, a line each; none when it is ready. */
+  get missing(): readonly string[] {
+    const { namespace, sessionsSecretName } = this.options;
+    return [
+      ...(this.shown ? [] : ['there is no certificate to show to proxies yet']),
+      ...(this.seeded
+        ? []
+        : [`the seed of session keys is not known yet (Secret ${namespace}/${sessionsSecretName})`]),
+    ];
   }
 
   /** Certificates that proxies are to trust us by, in the PEM form; undefined while that is not known. */
@@ -148,7 +166,12 @@ export class ModelServer {
     return this.sessions.podKeyOf(pod);
   }
 
+  /**
+   * Sends models to their proxies; nothing while the seed of session keys is unknown. Without its key, a model would make
+   * each proxy take a key of its own, which ends sessions and logins. `onSessionKeys` asks for the models again.
+   */
   publish({ models, pods, endpoints }: Pick<Translation, 'models' | 'pods' | 'endpoints'>): void {
+    if (!this.sessions.isKnown) return;
     const ofPods = Array.from(pods, ([key, { model }]) =>
       model === undefined ? [] : [[mcpModelKey(key), model] as const],
     ).flat();

@@ -40,6 +40,10 @@ export class SessionSeed {
     });
   }
 
+  get isKnown(): boolean {
+    return this.seed !== undefined;
+  }
+
   /**
    * The key of a Gateway, 64 hex digits; undefined while the seed is not known. From it no other one can be worked out.
    * @param gateway `namespace/name`
