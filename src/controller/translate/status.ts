@@ -1,5 +1,6 @@
 import { keyOf } from '../api/object.ts';
 import type {
+  Gateway,
   GatewayAddress,
   GatewayClass,
   ListenerStatus,
@@ -94,7 +95,7 @@ export function gatewayStatus(
     stamp,
     [insecureMode.type],
   );
-  const addresses = wrong === undefined ? (infrastructure?.addresses ?? []).map(typed) : [];
+  const addresses = wrong === undefined ? listed(infrastructure?.addresses ?? [], object).map(typed) : [];
   return update('Gateway', object, {
     ...object.status,
     addresses,
@@ -112,6 +113,20 @@ const isServed = (listener: ListenerState): boolean =>
   isProgrammed(listener) && listener.closed === undefined;
 
 const typed = ({ type = 'IPAddress', value }: GatewayAddress): GatewayAddress => ({ type, value });
+
+/** The API takes no more of them. */
+const ADDRESSES_MOST = 16;
+
+/** The addresses that fit into a status; those that the Gateway asks for go first where others have to be left out. */
+function listed(addresses: readonly GatewayAddress[], { spec }: Gateway): readonly GatewayAddress[] {
+  if (addresses.length <= ADDRESSES_MOST) return addresses;
+  const asked = new Set(spec.addresses?.map(({ value }) => value));
+  const [first, others] = [
+    addresses.filter(({ value }) => asked.has(value)),
+    addresses.filter(({ value }) => !asked.has(value)),
+  ];
+  return [...first, ...others].slice(0, ADDRESSES_MOST);
+}
 
 const insecureMode: Verdict = {
   type: 'InsecureFrontendValidationMode',
@@ -150,10 +165,14 @@ function programmed(
       ),
     );
   if (pending !== undefined) return verdict('Programmed', problem('Pending', pending));
-  return verdict(
-    'Programmed',
-    addresses.length > 0 ? undefined : problem('AddressNotAssigned', 'the network has given no address yet'),
-  );
+  if (addresses.length === 0)
+    return verdict('Programmed', problem('AddressNotAssigned', 'the network has given no address yet'));
+  const count = addresses.length;
+  const message =
+    count > ADDRESSES_MOST
+      ? `the network has given ${count} addresses; the status can list ${ADDRESSES_MOST}`
+      : '';
+  return verdict('Programmed', undefined, 'Programmed', message);
 }
 
 function referenceProblem({ client, listeners }: GatewayState): Problem | undefined {
