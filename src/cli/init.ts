@@ -77,7 +77,12 @@ export const listOf = (flags: Flags, name: string): readonly string[] => {
   return Array.isArray(value) ? (value as readonly string[]) : [];
 };
 
-async function serversOf(specs: readonly string[], variables: readonly string[]): Promise<readonly Server[]> {
+/** @param others servers of the same set-up, whose names and variables are taken */
+async function serversOf(
+  specs: readonly string[],
+  variables: readonly string[],
+  others: readonly Server[] = [],
+): Promise<readonly Server[]> {
   const { readServer } = await import('./setup/server.ts');
   const read = variables.map((text) => {
     const [, server = '', key = '', value = ''] = /^([A-Za-z0-9-]+)\.([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
@@ -86,11 +91,12 @@ async function serversOf(specs: readonly string[], variables: readonly string[])
   });
   const servers: Server[] = [];
   for (const spec of specs) {
-    const taken = new Set(servers.map((server) => server.name));
-    const { name } = readServer(spec, {}, taken);
-    if (taken.has(name)) throw new UsageError(`--server: a second server is named ${name}`);
+    const before = [...others, ...servers];
+    const { name } = readServer(spec, {}, before);
+    if (before.some((one) => one.name === name))
+      throw new UsageError(`--server: a second server is named ${name}`);
     const own = read.filter(({ server }) => server === name).map(({ key, value }) => [key, value] as const);
-    servers.push(readServer(spec, Object.fromEntries(own), taken));
+    servers.push(readServer(spec, Object.fromEntries(own), before));
   }
   const lost = read.find(({ server }) => !servers.some(({ name }) => name === server));
   if (lost !== undefined) throw new UsageError(`--env: there is no server ${lost.server}`);
@@ -201,9 +207,8 @@ async function asked(flags: Flags, terminal: Terminal): Promise<number> {
         if (spec === '' && servers.length > 0) return undefined;
         if (spec === '') throw new UsageError('a gateway needs a server');
         const { readServer } = await import('./setup/server.ts');
-        const taken = new Set(servers.map(({ name }) => name));
-        const { name } = readServer(spec, {}, taken);
-        if (taken.has(name)) fail([`a second server is named ${name}`]);
+        const { name } = readServer(spec, {}, servers);
+        if (servers.some((one) => one.name === name)) fail([`a second server is named ${name}`]);
         const env = /(?:^|=)https?:/.test(spec)
           ? ''
           : await questions.ask(`Variables for ${name} (KEY=VALUE, with spaces between them)`);
@@ -211,7 +216,8 @@ async function asked(flags: Flags, terminal: Terminal): Promise<number> {
           .split(/\s+/)
           .filter((one) => one !== '')
           .map((one) => `${name}.${one}`);
-        const [read] = await serversOf([`${name}=${spec.replace(/^[A-Za-z0-9-]+=/, '')}`], variables);
+        const named = `${name}=${spec.replace(/^[A-Za-z0-9-]+=/, '')}`;
+        const [read] = await serversOf([named], variables, servers);
         if (read === undefined || flags['no-check'] === true) return read;
         const checked = await checkServers([read], terminal);
         fail(checked.problems);

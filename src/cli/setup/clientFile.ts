@@ -49,8 +49,7 @@ function entriesOf(file: Fields, names: readonly string[]): Taken {
   if (isFields(file['projects']))
     left.push('projects: the servers of single projects; import their .mcp.json');
   for (const [key, entry] of Object.entries(entries)) {
-    const taken = new Set(servers.map((server) => server.name));
-    const read = isFields(entry) ? serverOf(freeName(key, taken), entry, left) : undefined;
+    const read = isFields(entry) ? serverOf(freeName(key, servers), entry, servers, left) : undefined;
     if (read === undefined)
       left.push(`${key}: it is neither a program nor an HTTP server that is switched on`);
     else servers.push(read);
@@ -72,7 +71,12 @@ const known = new Set([
 ]);
 
 /** A server of a client, or undefined; says in `left` which of its fields are lost. */
-function serverOf(name: string, entry: Fields, left: string[]): Server | undefined {
+function serverOf(
+  name: string,
+  entry: Fields,
+  others: readonly Server[],
+  left: string[],
+): Server | undefined {
   if (entry['disabled'] === true) return undefined;
   for (const field of Object.keys(entry))
     if (!known.has(field)) left.push(`${name}.${field}: the gateway has no such setting`);
@@ -82,20 +86,18 @@ function serverOf(name: string, entry: Fields, left: string[]): Server | undefin
     void left.push(`${name}.${field}: it names a value that only the client knows; set it in .env`);
   if (typeof url === 'string' && URL.canParse(url) && /^https?:/.test(url)) {
     const kind = [entry['type'], entry['transport']].includes('sse') ? 'sse' : 'http';
-    return remote(name, {
-      url,
-      kind,
-      headers: valuesOf(entry['headers'], (field) => note(`headers.${field}`)),
-    });
+    const headers = valuesOf(entry['headers'], (field) => note(`headers.${field}`));
+    return remote(name, { url, kind, headers }, others);
   }
   if (typeof command !== 'string' || command === '') return undefined;
   const args = Array.isArray(entry['args']) ? entry['args'].map(String) : [];
   for (const word of [command, ...args])
     if (/\$\{\w+/.test(word))
       left.push(`${name}: ${word} names a value that only the client knows; write it into the configuration`);
-  const bridged = bridgedServer(name, [command, ...args], left);
+  const bridged = bridgedServer(name, [command, ...args], others, left);
   if (bridged !== undefined) return bridged;
-  const server = local(name, { command, args, env: valuesOf(entry['env'], (field) => note(`env.${field}`)) });
+  const env = valuesOf(entry['env'], (field) => note(`env.${field}`));
+  const server = local(name, { command, args, env }, others);
   const { cwd } = entry;
   if (typeof cwd !== 'string') return server;
   const stdio = server.target['stdio'] as Fields;
@@ -115,7 +117,12 @@ function valuesOf(value: unknown, lost: (name: string) => void): Record<string, 
 }
 
 /** `mcp-remote URL` connects a client to a server over HTTP. The gateway does that itself. */
-function bridgedServer(name: string, words: readonly string[], left: string[]): Server | undefined {
+function bridgedServer(
+  name: string,
+  words: readonly string[],
+  others: readonly Server[],
+  left: string[],
+): Server | undefined {
   const at = words.findIndex((word) => /^mcp-remote(?:@[\w.]+)?$/.test(word));
   const url = words.slice(at + 1).find((word) => /^https?:/.test(word));
   if (at < 0 || url === undefined) return undefined;
@@ -123,7 +130,7 @@ function bridgedServer(name: string, words: readonly string[], left: string[]): 
     `${name}: mcp-remote logs a user in; give the gateway a credential (backendAuth), if the server needs one`,
   );
   const headers = words.flatMap((word, index) => (word === '--header' ? [words[index + 1] ?? ''] : []));
-  return remote(name, { url, kind: 'http', headers: headersOf(headers) });
+  return remote(name, { url, kind: 'http', headers: headersOf(headers) }, others);
 }
 
 const headersOf = (lines: readonly string[]): Record<string, string> =>
@@ -164,7 +171,6 @@ function supergateway(text: string): Taken {
       const next = all[index + 1];
       flags.set(name, [...(flags.get(name) ?? []), value ?? (next?.startsWith('--') === false ? next : '')]);
     });
-    const taken = new Set(servers.map((server) => server.name));
     const first = (name: string): string => flags.get(name)?.[0] ?? '';
     const [stdio, sse, http] = [first('stdio'), first('sse'), first('streamableHttp')];
     const url = sse === '' ? http : sse;
@@ -177,7 +183,7 @@ function supergateway(text: string): Taken {
     if (stdio !== '') {
       const [command = '', ...args] = stdio.split(/\s+/);
       const last = args.find((word) => /[@/]/.test(word) && !word.startsWith('-')) ?? args.at(-1) ?? command;
-      servers.push(local(freeName(last, taken), { command, args, env: {} }));
+      servers.push(local(freeName(last, servers), { command, args, env: {} }, servers));
     } else if (URL.canParse(url)) {
       const bearer = first('oauth2Bearer');
       const headers = {
@@ -185,7 +191,11 @@ function supergateway(text: string): Taken {
         ...(bearer !== '' && { Authorization: `Bearer ${bearer}` }),
       };
       servers.push(
-        remote(freeName(new URL(url).hostname, taken), { url, kind: sse === '' ? 'http' : 'sse', headers }),
+        remote(
+          freeName(new URL(url).hostname, servers),
+          { url, kind: sse === '' ? 'http' : 'sse', headers },
+          servers,
+        ),
       );
     } else left.push(`${line.trim()}: it names no server`);
   }

@@ -26,19 +26,23 @@ const runners: Readonly<Record<string, { readonly command: string; readonly args
 
 /**
  * Reads `[NAME=]npm:PACKAGE ARGS…`, `[NAME=]pypi:PACKAGE ARGS…`, `[NAME=]URL` or `[NAME=]COMMAND ARGS…`.
- * @param taken names of other servers
+ * @param others the servers of the set-up so far
  * @throws UsageError
  */
 export function readServer(
   text: string,
   env: Readonly<Record<string, string>>,
-  taken: ReadonlySet<string>,
+  others: readonly Server[],
 ): Server {
   const [, given, spec = ''] = /^(?:([A-Za-z0-9-]+)=)?(.*)$/s.exec(text.trim()) ?? [];
   if (/^https?:\/\//.test(spec)) {
     if (!URL.canParse(spec)) throw new UsageError(`--server: ${JSON.stringify(spec)} is not a URL`);
     if (Object.keys(env).length > 0) throw new UsageError(`--env: ${spec} is not a program`);
-    return remote(given ?? freeName(new URL(spec).hostname, taken), { url: spec, kind: 'http', headers: {} });
+    return remote(
+      given ?? freeName(new URL(spec).hostname, others),
+      { url: spec, kind: 'http', headers: {} },
+      others,
+    );
   }
   const [, prefix, rest = ''] = /^(npm|pypi):(.*)$/s.exec(spec) ?? [];
   const words = wordsOf(prefix === undefined ? spec : rest);
@@ -53,7 +57,7 @@ export function readServer(
   const script = /^(?:node|python3?|npx|uvx|docker|deno|bun)$/.test(basename(first))
     ? words.slice(1).find((word) => !word.startsWith('-'))
     : undefined;
-  return local(given ?? freeName(script ?? first, taken), program);
+  return local(given ?? freeName(script ?? first, others), program, others);
 }
 
 /** The words of a command line, with the quotes of a shell. */
@@ -69,7 +73,7 @@ function wordsOf(line: string): string[] {
 }
 
 /** A name for a server, after its package, program or host, that no other server has. */
-export function freeName(text: string, taken: ReadonlySet<string>): string {
+export function freeName(text: string, others: readonly Server[]): string {
   const last =
     text.split(/[\\/]/).findLast((part) => !/^(?:dist|build|index\.\w+|main\.\w+|)$/.test(part)) ?? text;
   const plain = last
@@ -79,23 +83,43 @@ export function freeName(text: string, taken: ReadonlySet<string>): string {
     .replaceAll(/[^A-Za-z0-9]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 40);
-  const name = plain === '' ? 'server' : plain;
-  for (let count = 1; ; count++) {
-    const candidate = count === 1 ? name : `${name}-${String(count)}`;
-    if (!taken.has(candidate)) return candidate;
-  }
+  return numbered(plain === '' ? 'server' : plain, '-', new Set(others.map(({ name }) => name)));
 }
 
-/** A variable of `.env` for a value of a server. */
-const variableFor = (server: string, key: string): string =>
-  `${server}_${key}`
-    .toUpperCase()
-    .replaceAll(/[^A-Z0-9]+/g, '_')
-    .replace(/^(?=\d)/, '_');
+/** The name, with a number behind it where it is taken. */
+function numbered(name: string, separator: string, taken: ReadonlySet<string>): string {
+  let free = name;
+  for (let count = 2; taken.has(free); count++) free = `${name}${separator}${String(count)}`;
+  return free;
+}
+
+/**
+ * Gives each key of a server a variable of `.env` that no other key and no other server has: two keys that differ only in
+ * case or signs would otherwise share one secret.
+ */
+function variablesFor(
+  server: string,
+  keys: readonly string[],
+  others: readonly Server[],
+): ReadonlyMap<string, string> {
+  const taken = new Set(others.flatMap(({ secrets }) => Object.keys(secrets)));
+  const variables = new Map<string, string>();
+  for (const key of keys) {
+    const plain = `${server}_${key}`
+      .toUpperCase()
+      .replaceAll(/[^A-Z0-9]+/g, '_')
+      .replace(/^(?=\d)/, '_');
+    const named = numbered(plain, '_', taken);
+    taken.add(named);
+    variables.set(key, named);
+  }
+  return variables;
+}
 
 /** A target that the gateway runs as a child process. Values of its environment go to `.env`. */
-export function local(name: string, { command, args, env }: Program): Server {
-  const own = Object.entries(env).map(([key, value]) => ({ key, value, named: variableFor(name, key) }));
+export function local(name: string, { command, args, env }: Program, others: readonly Server[]): Server {
+  const variables = variablesFor(name, Object.keys(env), others);
+  const own = [...variables].map(([key, named]) => ({ key, named, value: env[key] ?? '' }));
   return {
     name,
     target: {
@@ -112,12 +136,13 @@ export function local(name: string, { command, args, env }: Program): Server {
 }
 
 /** A target over HTTP. Values of headers go to `.env`. */
-export function remote(name: string, { url, kind, headers }: Remote): Server {
+export function remote(name: string, { url, kind, headers }: Remote, others: readonly Server[]): Server {
+  const variables = variablesFor(name, Object.keys(headers), others);
   const secrets: Record<string, string> = {};
   const set: Record<string, string> = {};
   let key: string | undefined;
-  for (const [header, value] of Object.entries(headers)) {
-    const named = variableFor(name, header);
+  for (const [header, named] of variables) {
+    const value = headers[header] ?? '';
     const [, token] = /^authorization$/i.test(header) ? (/^bearer (\S+)$/i.exec(value) ?? []) : [];
     secrets[named] = token ?? value;
     if (token === undefined) set[header] = variable(named);

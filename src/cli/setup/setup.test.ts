@@ -37,8 +37,7 @@ const importing = (kind: string, text: string): Taken => {
 };
 
 test('a server is a package, a command or a URL, and gets a name that no other server has', () => {
-  const read = (text: string, taken: readonly string[] = []) =>
-    targetsOf([readServer(text, {}, new Set(taken))])[0];
+  const read = (text: string, others: readonly Server[] = []) => targetsOf([readServer(text, {}, others)])[0];
   const npx = (args: string[]) => ({ cmd: 'npx', args: ['-y', ...args] });
   assert.deepEqual(read('npm:@modelcontextprotocol/server-filesystem "/srv/my data"'), {
     name: 'filesystem',
@@ -56,7 +55,7 @@ test('a server is a package, a command or a URL, and gets a name that no other s
     name: 'example-com',
     mcp: { host: 'https://mcp.example.com/mcp?a=b' },
   });
-  assert.deepEqual(read('node /srv/tickets/dist/index.js --price $5', ['tickets']), {
+  assert.deepEqual(read('node /srv/tickets/dist/index.js --price $5', [readServer('tickets=a', {}, [])]), {
     name: 'tickets-2',
     stdio: { cmd: 'node', args: ['/srv/tickets/dist/index.js', '--price', '$$5'] },
   });
@@ -65,13 +64,13 @@ test('a server is a package, a command or a URL, and gets a name that no other s
     stdio: { cmd: '/opt/node/bin/node', args: ['/srv/shop.js'] },
   });
   for (const wrong of ['', 'npm:', 'node "a', 'https://['])
-    assert.throws(() => readServer(wrong, {}, new Set()), /--server/, wrong);
-  assert.throws(() => readServer('https://a.example', { A: 'b' }, new Set()), /--env/);
+    assert.throws(() => readServer(wrong, {}, []), /--server/, wrong);
+  assert.throws(() => readServer('https://a.example', { A: 'b' }, []), /--env/);
 });
 
 test('a configuration loads whatever its names and secrets contain', () => {
   const secret = `it's "$HOME" \\n # and more`;
-  const server = readServer('tools=node server.js', { TOKEN: secret, NUMBER: '12345' }, new Set());
+  const server = readServer('tools=node server.js', { TOKEN: secret, NUMBER: '12345' }, []);
   const grants = [readGrant(`we "all" and it's $HOME=a'b,c"d`, [server])];
   const setup = setupOf([server], { grants, groupClaim: 'cognito:groups', audience: 'a: #b $c' });
   const result = loaded(setup);
@@ -84,14 +83,11 @@ test('a configuration loads whatever its names and secrets contain', () => {
     JSON.parse(`"${rule}"`),
     `"we \\"all\\" and it's $HOME" in jwt["cognito:groups"] && mcp.tool.name in ["a'b", "c\\"d"]`,
   );
-  assert.throws(
-    () => environmentText(setupOf([readServer('a', { B: '\'"`' }, new Set())])),
-    /quotes of every kind/,
-  );
+  assert.throws(() => environmentText(setupOf([readServer('a', { B: '\'"`' }, [])])), /quotes of every kind/);
 });
 
 test('with several servers, a rule names the server of a tool', () => {
-  const servers = ['one=a', 'two=b'].map((spec) => readServer(spec, {}, new Set()));
+  const servers = ['one=a', 'two=b'].map((spec) => readServer(spec, {}, []));
   const text = configurationText(
     setupOf(servers, { grants: [readGrant('g=one:x,two:*', servers), readGrant('h=*', servers)] }),
     'c',
@@ -105,6 +101,31 @@ test('with several servers, a rule names the server of a tool', () => {
   assert.ok(text.includes(`'"h" in jwt.groups'`));
   for (const wrong of ['g', '=x', 'g=', 'g=x', 'g=three:x'])
     assert.throws(() => readGrant(wrong, servers), /--allow/, wrong);
+});
+
+test('no server and no key shares the variable of another', () => {
+  const { servers } = importing(
+    'mcp.json',
+    JSON.stringify({
+      mcpServers: {
+        github: { command: 'a', env: { ENTERPRISE_TOKEN: 'of github', token: 'small', TOKEN: 'large' } },
+        'github-enterprise': { command: 'b', env: { TOKEN: 'of enterprise' } },
+        github_token: { url: 'https://a.example/mcp', headers: { 'X-A': 'one', X_A: 'two' } },
+      },
+    }),
+  );
+  const values = parseEnv(environmentText({ servers }) ?? '');
+  const valueOf = (field: unknown): string | undefined => values[String(field).slice('${'.length, -1)];
+  assert.deepEqual(
+    targetsOf(servers).map((target) => {
+      const { stdio, policies } = target as {
+        stdio?: { env: Record<string, string> };
+        policies?: { requestHeaderModifier: { set: Record<string, string> } };
+      };
+      return Object.values(stdio?.env ?? policies?.requestHeaderModifier.set ?? {}).map(valueOf);
+    }),
+    [['of github', 'small', 'large'], ['of enterprise'], ['one', 'two']],
+  );
 });
 
 test('imports servers of Claude with their secrets in variables, and reports the rest', () => {
