@@ -29,6 +29,13 @@ export const check: Command = {
     }
     showWarnings(result.warnings, terminal);
     const problems = flags['no-files'] === true ? [] : missingFiles(result.named, terminal.env);
+    if (flags['no-files'] !== true && result.named.some(({ kind }) => kind === 'file')) {
+      // Loaded here, so that a configuration without files is checked without the code of the data plane.
+      const { unusableFiles } = await import('./unusableFiles.ts');
+      const missing = new Set(problems.map(({ path }) => path));
+      const unusable = await unusableFiles(result.model, result.named);
+      problems.push(...unusable.filter(({ path }) => path === '' || !missing.has(path)).map(safe));
+    }
     if (flags['online'] === true) {
       // Loaded here, so that a check without the network starts without its code.
       const { checkOnline } = await import('./onlineCheck.ts');

@@ -4,6 +4,7 @@ import type { Model, Place, PolicyUse } from '../model/index.ts';
 import { factsOf } from '../policies/facts.ts';
 import type { Problem } from '../config/index.ts';
 import type { Logger } from '../telemetry/index.ts';
+import { silentLog } from './silentLog.ts';
 
 /** An issuer whose tokens a policy accepts. */
 interface Provider {
@@ -56,16 +57,8 @@ function* policiesIn(value: unknown): Iterable<PolicyUse> {
     else yield* policiesIn(member);
 }
 
-const silent: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => silent,
-};
-
 async function keySetFault(jwks: KeySetSource): Promise<string | undefined> {
-  const keySets = createKeySets({ log: silent });
+  const keySets = createKeySets({ log: silentLog });
   try {
     keySets.use(jwks);
     await keySets.tried();
@@ -84,7 +77,7 @@ async function metadataFault({
 }: Provider): Promise<{ readonly isWrong: boolean; readonly message: string | undefined }> {
   if (!/^https?:\/\//.test(issuer)) return { isWrong: false, message: undefined };
   let problems = '';
-  const log: Logger = { ...silent, warn: (_message, fields) => (problems = String(fields?.['problems'])) };
+  const log: Logger = { ...silentLog, warn: (_message, fields) => (problems = String(fields?.['problems'])) };
   const metadata = createIssuerMetadata({ issuer, openid: true, log, now: Date.now });
   try {
     const document = await metadata.get();

@@ -3,7 +3,7 @@ export { buildTarget } from './build/target.ts';
 export { FileSource, type FileSourceOptions } from './fileSource.ts';
 export { ConfigConflict, ConfigFile } from './configFile.ts';
 export { effectiveTree, type EffectiveField } from './effectiveTree.ts';
-export { missingFiles } from './files.ts';
+export { missingFiles, type NamedFile } from './files.ts';
 export { configurationSchema } from './jsonSchema.ts';
 export { loadFile, loadText, withMissingCommands, type LoadOptions, type LoadResult } from './load.ts';
 export { maskText, type SecretTests } from './maskText.ts';

@@ -6,6 +6,7 @@ export { FairReader } from './fairReads.ts';
 export { localEndpoint } from './localEndpoint.ts';
 export { OwnRequest, type ResponseHandler, type OwnRequestStart } from './ownRequest.ts';
 export { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
+export { tlsProblem } from './tlsProblem.ts';
 export type { LookupTools } from './resolve.ts';
 export type { TunnelHandler, ExchangeHandler } from './handlers.ts';
 export type { Waiter } from './waitQueue.ts';

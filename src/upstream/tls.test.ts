@@ -151,7 +151,7 @@ test('files that cannot be used leave the last good ones in use, and the log nam
 test('settings that cannot be used are an error at once', () => {
   const [one, other] = [certificate(), certificate()];
   const mixed = { cert: { inline: one.cert }, key: { inline: other.key } };
-  assert.throws(() => material({ client: mixed }), /^Error: backendTLS: .*key values mismatch/);
+  assert.throws(() => material({ client: mixed }), /^Error: backendTLS\.key: .* belongs to another cert/);
   assert.throws(() => material({ root: { inline: 'no PEM' } }), {
     message: 'backendTLS.root: the text holds no certificate',
   });

@@ -10,6 +10,7 @@ import { messageOf } from '../errorText.ts';
 import type { BackendTls } from '../model/index.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { PemFiles, pemCertificates, pemText } from './pemFiles.ts';
+import { tlsProblem } from './tlsProblem.ts';
 
 /** The settings that encrypt a connection, for `tls.connect`. */
 export interface TlsOptions {
@@ -93,7 +94,7 @@ export class TlsMaterial {
       return createSecureContext(options);
     } catch (error) {
       // A key that is not that of the certificate, say.
-      throw new Error(`backendTLS: ${messageOf(error)}`, {
+      throw new Error(tlsProblem(error, 'backendTLS', client === undefined ? [] : [client]), {
         cause: error,
       });
     }

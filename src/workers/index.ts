@@ -3,7 +3,7 @@ export { workerCount } from './count.ts';
 export type { Inheritance } from './inheritance.ts';
 export { workersUnsupported } from './portSocket.ts';
 export { PrivateFolder } from './privateFolder.ts';
-export { explainOffline } from './offline.ts';
+export { brokenParts, explainOffline } from './offline.ts';
 export { findPredecessor, type Predecessor } from './predecessor.ts';
 export { bindKey } from '../proxy/index.ts';
 export { routeId, routeViews } from './routeViews.ts';

@@ -4,7 +4,7 @@ import { createServer, type SecureContextOptions, type Server, type TLSSocket } 
 import { messageOf } from '../../errorText.ts';
 import type { ServerTls } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
-import { PemFiles, pemCertificates, pemText } from '../../upstream/index.ts';
+import { PemFiles, pemCertificates, pemText, tlsProblem } from '../../upstream/index.ts';
 
 /** The length that `setTicketKeys` of Node takes: a name, and keys to sign and to encrypt, of 16 bytes each. */
 const TICKET_KEYS_LENGTH = 48;
@@ -146,17 +146,7 @@ export class ServerIdentity {
         minVersion,
         maxVersion,
       };
-      const server = createServer({
-        ...context,
-        ...first,
-        ...(ca === undefined ? {} : { requestCert: true, rejectUnauthorized: rootOptional !== true }),
-        ...(this.protocols.length === 0 ? {} : { ALPNProtocols: [...this.protocols] }),
-        // The port's own clock ends what takes too long.
-        handshakeTimeout: 0,
-      });
-      if (further.length > 0)
-        for (const [name, pair] of byName([first, ...further]))
-          server.addContext(name, { ...context, ...pair });
+      const server = this.serverWith(context, first, further);
       server.on('secureConnection', (socket) => {
         // OpenSSL notes why a client certificate is not believed, and takes the note for a failure of the next read.
         // Looking at the certificate wipes it off.
@@ -185,6 +175,27 @@ export class ServerIdentity {
         { certificate: this.name, problem: this.problem },
       );
       return false;
+    }
+  }
+
+  /** @throws Error that names the file which cannot be used */
+  private serverWith(context: SecureContextOptions, first: KeyPair, further: readonly KeyPair[]): Server {
+    const { root, rootOptional, more = [] } = this.settings;
+    try {
+      const server = createServer({
+        ...context,
+        ...first,
+        ...(root === undefined ? {} : { requestCert: true, rejectUnauthorized: rootOptional !== true }),
+        ...(this.protocols.length === 0 ? {} : { ALPNProtocols: [...this.protocols] }),
+        // The port's own clock ends what takes too long.
+        handshakeTimeout: 0,
+      });
+      if (further.length > 0)
+        for (const [name, pair] of byName([first, ...further]))
+          server.addContext(name, { ...context, ...pair });
+      return server;
+    } catch (error) {
+      throw new Error(tlsProblem(error, 'tls', [this.settings, ...more]), { cause: error });
     }
   }
 

@@ -20,6 +20,28 @@ export async function explainWith(
   tools: OfflineTools,
   ready: () => Promise<void>,
 ): Promise<Decision> {
+  const { log } = tools;
+  return await withSnapshot(model, tools, async (snapshot) => {
+    await ready();
+    const { limits, trustedProxies } = model.process;
+    return await explain(request, {
+      snapshot,
+      log,
+      limits,
+      trustedProxies: trustedProxies && networks(trustedProxies),
+    });
+  });
+}
+
+/**
+ * Compiles a model without ports and without connections, and closes it when its use has ended.
+ * @throws Error where the model cannot be compiled
+ */
+export async function withSnapshot<T>(
+  model: Model,
+  tools: OfflineTools,
+  use: (snapshot: Snapshot) => Promise<T>,
+): Promise<T> {
   const endpoints = new Endpoints({ log: tools.log, offline: true });
   try {
     const snapshot = await Snapshot.of(model, {
@@ -32,14 +54,7 @@ export async function explainWith(
       tcpStats: () => new TcpStats(),
     });
     try {
-      await ready();
-      const { limits, trustedProxies } = model.process;
-      return await explain(request, {
-        snapshot,
-        log: tools.log,
-        limits,
-        trustedProxies: trustedProxies && networks(trustedProxies),
-      });
+      return await use(snapshot);
     } finally {
       snapshot.retire();
     }
