@@ -15,7 +15,7 @@ case ${1:-} in --echo | --mcp) app=${1#--}; shift ;; esac
 [ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 out=$1
 version=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' "$here/../package.json")
-gateway='"/usr/bin/node","/app/bin/portcullis"'
+gateway='"/usr/bin/node","--","/app/bin/portcullis"'
 parts=("$app")
 case $app in
   gateway) name=${2:-portcullis:$version} entry=$gateway command='[]' ;;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { messageOf } from '../errorText.ts';
 import { environmentVariable } from '../model/index.ts';
 import type { Terminal } from './command.ts';
+import { ownProgram } from './ownProgram.ts';
 
 /** Memory of the system that looks like a folder: what is written there never reaches a disk. */
 const memoryFolder = '/dev/shm';
@@ -31,7 +32,7 @@ export async function leaveBlockWithout(
   try {
     stdinFrom(JSON.stringify(values));
     const env = Object.entries(process.env).filter(([name]) => !exposed.includes(name));
-    execve(process.execPath, [process.argv0, ...process.execArgv, ...process.argv.slice(1)], {
+    execve(process.execPath, [process.argv0, ...ownProgram().args], {
       ...Object.fromEntries(env),
       [environmentVariable]: '0',
     });

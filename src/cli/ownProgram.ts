@@ -9,5 +9,6 @@ export function ownProgram(): Program {
   const { argv0, argv, execArgv, execPath } = process;
   // A starter may have made a name up that leads nowhere.
   const file = argv0.includes('/') || argv0 === basename(execPath) ? argv0 : execPath;
-  return { file, args: [...execArgv, ...argv.slice(1)] };
+  // Behind `--`, Node reads no flag itself: not `--env-file` either, which Node has, too.
+  return { file, args: [...execArgv, '--', ...argv.slice(1)] };
 }

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -144,6 +153,31 @@ test('a wrong command line is answered with 2 and a pointer to the help', async 
     assert.match(err, message);
     assert.match(err, /See portcullis --help\.\n$/);
   }
+});
+
+test('Node does not read the file of --env-file: the program reports a missing one, and NODE_OPTIONS there do nothing', async (t) => {
+  const directory = folder(t);
+  const [options, loaded] = [join(directory, 'options.cjs'), join(directory, 'loaded')];
+  writeFileSync(options, `require('node:fs').appendFileSync(${JSON.stringify(loaded)}, 'x')`);
+  const file = join(directory, '.env');
+  writeFileSync(file, `NODE_OPTIONS=--require=${options}\nBACKEND=a:1\n`);
+  // As a shell starts the installed program.
+  const launched = (args: readonly string[]) =>
+    spawnSync(launcher, args, {
+      encoding: 'utf8',
+      env: { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, KEY: 'hidden' },
+    });
+  const missing = launched(['check', '-c', 'binds: []', '--env-file', join(directory, 'none')]);
+  assert.equal(missing.status, 2);
+  assert.match(missing.stderr, /--env-file: .*ENOENT/);
+  const key = '{policies: {backendAuth: {key: {value: $KEY}}}, backends: [{host: "$BACKEND"}]}';
+  const settings = `${quiet}\nbinds: [{port: 0, listeners: [{routes: [${key}]}]}]`;
+  const checked = launched(['check', '-c', settings, '--env-file', file]);
+  assert.deepEqual([checked.status, checked.stderr], [0, '']);
+  // The gateway starts its program anew, because a secret is in its environment.
+  const gateway = started(t, ['run', '-c', settings, '--env-file', file], { env: { KEY: 'hidden' } });
+  await gateway.saw(/ready/);
+  assert.ok(!existsSync(loaded));
 });
 
 test('the exit code of a wrong command line is that of the process', async () => {

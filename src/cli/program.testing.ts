@@ -31,7 +31,7 @@ export class Program {
     args: readonly string[],
     { env = {}, node = [], program = launcher, input = false }: ProgramOptions = {},
   ) {
-    this.child = spawn(process.execPath, [...node, program, ...args], {
+    this.child = spawn(process.execPath, [...node, '--', program, ...args], {
       // The environment of the test cannot override a setting.
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...env },
       stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'],

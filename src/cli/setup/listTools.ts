@@ -28,8 +28,8 @@ export async function listTools({ name, target, secrets }: Server, env: Environm
   const route = { name: 'mcp', backends: [{ mcp: { targets: [{ name, ...target }] } }] };
   const configuration = { binds: [{ port: 0, listeners: [{ routes: [route] }] }] };
   const { file, args } = ownProgram();
-  // Without the arguments of this command: those before them run the program.
-  const program = args.slice(0, process.execArgv.length + 1);
+  // Without the arguments of this command: those up to the one behind `--` run the program.
+  const program = args.slice(0, args.indexOf('--') + 2);
   const child = spawn(file, [...program, 'stdio', '-c', JSON.stringify(configuration)], {
     env: { ...env, ...secrets },
     stdio: ['pipe', 'pipe', 'pipe'],
