@@ -1,5 +1,5 @@
 import type { Policy, Exchange } from '../policy.ts';
-import { rewrittenPath, withQuery } from '../rewrite/path.ts';
+import { forwardQuery, rewrittenPath, withQuery } from '../rewrite/path.ts';
 import type { AuthorityRewrite } from '../rewrite/schema.ts';
 import { requestRedirectSchema, type RequestRedirectSettings } from './facts.ts';
 
@@ -10,17 +10,27 @@ export const requestRedirect: Policy<RequestRedirectSettings> = {
   prepare: ({ scheme, authority, path, status }) => ({
     onRequest(exchange) {
       const { request } = exchange;
-      // `OPTIONS *` is about the whole server, and has no path (RFC 9112 §3.2.4).
-      const isPathless = request.path === '*' && path?.kind !== 'full';
-      const target = isPathless ? '' : withQuery(rewrittenPath(path, exchange), request.query);
       const host = hostOf(exchange, scheme, authority);
       const base = host === '' ? '' : `${scheme ?? request.scheme}://${host}`;
+      // On the same host, the client still needs the key or the token that the query may hold.
+      const query = leaves(exchange, scheme, host) ? forwardQuery(exchange) : request.query;
+      // `OPTIONS *` is about the whole server, and has no path (RFC 9112 §3.2.4).
+      const isPathless = request.path === '*' && path?.kind !== 'full';
+      const target = isPathless ? '' : withQuery(rewrittenPath(path, exchange), query);
       // A path of two slashes would be read as the name of another host.
       const location = base === '' ? target.replace(/^\/{2,}|^$/, '/') : base + target;
       return { status, headers: [['location', location]] };
     },
   }),
 };
+
+/** Does the redirect lead to another host, or from https to http? */
+const leaves = ({ request }: Exchange, scheme: string | undefined, host: string): boolean =>
+  nameOf(host).toLowerCase() !== nameOf(request.shownAuthority).toLowerCase() ||
+  (request.scheme === 'https' && scheme === 'http');
+
+/** The host of an authority, without its port. */
+const nameOf = (authority: string): string => authority.replace(/:\d*$/, '');
 
 /** Host and, where it is not the usual one of the scheme, port of the new address; empty where nobody named a host. */
 function hostOf(

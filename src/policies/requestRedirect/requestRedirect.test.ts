@@ -121,3 +121,19 @@ test('an invalid address or a status that is not a redirect is rejected at load'
   for (const settings of refused)
     assert.equal(requestRedirect.schema.safeParse(settings).success, false, JSON.stringify(settings));
 });
+
+test('a key that a policy took out of the query goes to no other host, and not over plain HTTP', () => {
+  const at = (settings: object, request: FakeRequest = {}): string | undefined => {
+    const exchange = new FakeExchange({ host: 'a.test:8080', target: '/x?key=k&z=1', ...request });
+    exchange.forwardTarget = '/x?z=1';
+    const reply = prepared(requestRedirect, settings).onRequest?.(exchange);
+    assert.ok(reply !== undefined && !(reply instanceof Promise));
+    return Object.fromEntries(reply.headers ?? [])['location'];
+  };
+  assert.equal(at({ authority: { full: 'b.test' } }), 'http://b.test/x?z=1');
+  assert.equal(at({ authority: { host: 'b.test' }, path: { full: '/y' } }), 'http://b.test:8080/y?z=1');
+  assert.equal(at({ scheme: 'http' }, { scheme: 'https' }), 'http://a.test/x?z=1');
+  assert.equal(at({ scheme: 'https' }), 'https://a.test/x?key=k&z=1');
+  assert.equal(at({ authority: { full: 'A.test:9090' } }), 'http://a.test:9090/x?key=k&z=1');
+  assert.equal(at({ path: { full: '/y' } }), 'http://a.test:8080/y?key=k&z=1');
+});

@@ -23,3 +23,9 @@ export function rewrittenPath(rewrite: PathRewrite | undefined, exchange: Exchan
 
 /** Path and query, as they stand in a request line or in a Location. */
 export const withQuery = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`);
+
+/** The query for the backend: earlier policies may have taken a key or a token out of it. */
+export function forwardQuery({ forwardTarget }: Exchange): string {
+  const mark = forwardTarget.indexOf('?');
+  return mark < 0 ? '' : forwardTarget.slice(mark + 1);
+}
