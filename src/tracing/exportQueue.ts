@@ -24,7 +24,10 @@ export interface Items {
  */
 export class ExportQueue<T> {
   private readonly exporter: Exporter<T>;
-  private readonly log: ThrottledLog;
+  private readonly name: string;
+  private readonly log: Logger;
+  private readonly failures: ThrottledLog;
+  private readonly overflows: ThrottledLog;
   private readonly warnings: ThrottledLog;
   private readonly exported: Counter;
   private readonly dropped: Counter;
@@ -35,7 +38,10 @@ export class ExportQueue<T> {
 
   constructor(exporter: Exporter<T>, { name, exported, dropped }: Items, log: Logger) {
     this.exporter = exporter;
-    this.log = new ThrottledLog(log, `${name} dropped: the collector did not take them`);
+    this.name = name;
+    this.log = log;
+    this.failures = new ThrottledLog(log, `${name} dropped: the collector did not take them`);
+    this.overflows = new ThrottledLog(log, `${name} dropped: too many wait for the collector`);
     this.warnings = new ThrottledLog(log, `${name} exported: the collector warns`);
     this.exported = exported;
     this.dropped = dropped;
@@ -52,9 +58,10 @@ export class ExportQueue<T> {
     else this.timer ??= setTimeout(() => this.next(), most.pauseMs).unref();
   }
 
-  /** Counts items that found no place. */
-  drop(items = 1): void {
-    this.dropped.add({ reason: 'queue' }, items);
+  /** Counts an item that found no place. */
+  drop(): void {
+    this.dropped.add({ reason: 'queue' }, 1);
+    this.overflows.warn({ waiting: this.waiting.length });
   }
 
   /** Exports the items that wait, for a limited time; the rest is dropped. */
@@ -68,10 +75,17 @@ export class ExportQueue<T> {
     await Promise.race([this.drain(), limit]);
     clearTimeout(timer);
     clearTimeout(this.timer);
-    if (this.waiting.length > 0) this.drop(this.waiting.length);
+    this.dropRest();
+    this.exporter.close('the gateway shut down before the collector answered');
+  }
+
+  /** The time for the last exports is over. */
+  private dropRest(): void {
+    const items = this.waiting.length;
+    if (items === 0) return;
     this.waiting = [];
-    // The exporter would wait for a collector that does not answer.
-    this.exporter.shutdown().catch(() => undefined);
+    this.dropped.add({ reason: 'queue' }, items);
+    this.log.warn(`${this.name} dropped: the gateway shut down before the collector took them`, { items });
   }
 
   private async drain(): Promise<void> {
@@ -105,19 +119,19 @@ export class ExportQueue<T> {
       return;
     }
     this.dropped.add({ reason: 'rejected' }, rejected);
-    this.log.warn({ items: rejected, reason });
+    this.failures.warn({ items: rejected, reason });
   }
 
   private export(batch: T[]): Promise<void> {
     return new Promise((resolve) => {
-      const failed = (reason: string | undefined): void => {
+      const failed = (reason: string): void => {
         this.dropped.add({ reason: 'export' }, batch.length);
-        this.log.warn({ items: batch.length, reason });
+        this.failures.warn({ items: batch.length, reason });
       };
       try {
-        this.exporter.export(batch, ({ code, error }, partial) => {
-          if (code === 0) this.taken(batch.length, partial);
-          else failed(error?.message);
+        this.exporter.export(batch, (failure, partial) => {
+          if (failure === undefined) this.taken(batch.length, partial);
+          else failed(failure);
           resolve();
         });
       } catch (error) {

@@ -1,4 +1,3 @@
-import type { Metadata } from '@grpc/grpc-js';
 import type { IOtlpExportDelegate } from '@opentelemetry/otlp-exporter-base';
 import type { IExporterMetricsHelper, ISerializer } from '@opentelemetry/otlp-transformer';
 import type { OtlpTarget } from '../model/index.ts';
@@ -10,15 +9,23 @@ export interface PartialSuccess {
   readonly message: string | undefined;
 }
 
+/** Exports batches, one at a time. */
 export interface Exporter<T> {
-  /** @param done hears of the end of the export */
-  export(items: T[], done: (result: ExportResult, partial: PartialSuccess | undefined) => void): void;
-  shutdown(): Promise<void>;
+  /**
+   * @param done hears of the end of the export, once and within the time of an export: why it failed, or what the
+   *   collector says of the batch
+   * @throws Error if the batch cannot be encoded
+   */
+  export(items: T[], done: (failure: string | undefined, partial: PartialSuccess | undefined) => void): void;
+  /** Breaks off the export that is under way, which fails for this reason, and closes the connection. */
+  close(reason: string): void;
 }
 
 /** The part of a library exporter that is in use here. */
-type Delegate<T> = Pick<IOtlpExportDelegate<T[]>, 'export' | 'shutdown'>;
-type ExportResult = Parameters<Parameters<Delegate<unknown>['export']>[1]>[0];
+interface Delegate<T> extends Pick<IOtlpExportDelegate<T[]>, 'export' | 'shutdown'> {
+  /** Ends the connections at once. */
+  cut(error: Error): void;
+}
 
 /** The answer of a collector, as the serializers of the libraries read it. */
 interface ExportResponse {
@@ -37,14 +44,17 @@ export interface Signal<T> {
   readonly helper: IExporterMetricsHelper<T[]>;
 }
 
-/** Time of one export with its repetitions, in milliseconds. */
-const exportMs = 5_000;
+/**
+ * Time of one export with its repetitions, in milliseconds. The library ends most exports by its own limit, and knows a
+ * better reason. Over HTTP its limit counts only while no byte arrives, so an answer that drips needs another one.
+ */
+const most = { libraryMs: 4_500, exportMs: 5_000 };
 
 /** Characters of a collector's message in the log. */
 const mostMessage = 256;
 
-/** One batch is under way at a time. */
-const shared = { timeoutMillis: exportMs, concurrencyLimit: 1, compression: 'none' } as const;
+/** One batch is under way at a time. The library may see the end of one that was broken off a moment later. */
+const shared = { timeoutMillis: most.libraryMs, concurrencyLimit: 2, compression: 'none' } as const;
 
 /**
  * An exporter of the OpenTelemetry libraries. It is made from their parts, because the whole exporters merge the
@@ -66,12 +76,36 @@ export async function exporterFor<T>(
     },
   };
   const delegate = await delegateFor({ ...signal, serializer: watched }, target);
+  let breakOff: ((reason: string) => void) | undefined;
   return {
     export(items, done) {
       partial = undefined;
-      delegate.export(items, (result) => done(result, partial));
+      let isUnderWay = true;
+      const end = (failure: string | undefined): void => {
+        if (!isUnderWay) return;
+        isUnderWay = false;
+        clearTimeout(timer);
+        done(failure, partial);
+      };
+      breakOff = (reason) => {
+        if (!isUnderWay) return;
+        end(reason);
+        delegate.cut(new Error(reason));
+      };
+      const timer = setTimeout(breakOff, most.exportMs, 'the collector did not end its answer in time');
+      try {
+        delegate.export(items, ({ code, error }) =>
+          end(code === 0 ? undefined : (error?.message ?? 'unknown')),
+        );
+      } catch (error) {
+        clearTimeout(timer);
+        throw error;
+      }
     },
-    shutdown: () => delegate.shutdown(),
+    close(reason) {
+      breakOff?.(reason);
+      delegate.shutdown().catch(() => undefined);
+    },
   };
 }
 
@@ -92,37 +126,53 @@ async function delegateFor<T>(
     const { createOtlpHttpExportDelegate, httpAgentFactoryFromOptions } =
       await import('@opentelemetry/otlp-exporter-base/node-http');
     const given = Object.fromEntries(headers.map(({ name, text }) => [name, text]));
-    return createOtlpHttpExportDelegate(
+    const agent = await httpAgentFactoryFromOptions({ keepAlive: true })(new URL(endpoint).protocol);
+    const delegate = createOtlpHttpExportDelegate(
       {
         ...shared,
         url: endpoint,
         headers: () => Promise.resolve({ ...given, 'Content-Type': 'application/x-protobuf' }),
-        agentFactory: httpAgentFactoryFromOptions({ keepAlive: true }),
+        agentFactory: () => agent,
       },
       serializer,
       component,
       helper,
       undefined,
     );
+    return {
+      export: (items, done) => delegate.export(items, done),
+      shutdown: () => delegate.shutdown(),
+      cut(error) {
+        // With an error of their own, since the library would repeat an export whose connection was reset.
+        for (const sockets of Object.values(agent.sockets))
+          for (const socket of sockets ?? []) socket.destroy(error);
+      },
+    };
   }
-  const { createOtlpGrpcExportDelegate } = await import('@opentelemetry/otlp-grpc-exporter-base');
+  const { createOtlpNetworkExportDelegate } = await import('@opentelemetry/otlp-exporter-base');
+  const { createOtlpGrpcExporterMetrics } = await import('@opentelemetry/otlp-grpc-exporter-base');
   const grpc = await import('@grpc/grpc-js');
-  const metadata: Metadata = new grpc.Metadata();
+  const { GrpcTransport } = await import('./grpcTransport.ts');
+  const metadata = new grpc.Metadata();
   for (const { name, text } of headers) metadata.set(name, text);
   const { hostname, port, protocol: scheme } = new URL(endpoint);
   const secure = scheme === 'https:';
-  return createOtlpGrpcExportDelegate(
-    {
-      ...shared,
-      url: `${hostname}:${port === '' ? (secure ? '443' : '80') : port}`,
-      metadata: () => metadata,
-      credentials: () => (secure ? grpc.credentials.createSsl() : grpc.credentials.createInsecure()),
-    },
+  const address = `${hostname}:${port === '' ? (secure ? '443' : '80') : port}`;
+  const transport = new GrpcTransport({
+    address,
+    credentials: secure ? grpc.credentials.createSsl() : grpc.credentials.createInsecure(),
+    metadata,
+    path: `/opentelemetry.proto.collector.${service}/Export`,
+  });
+  const delegate = createOtlpNetworkExportDelegate(
+    shared,
     serializer,
-    component,
-    helper,
-    undefined,
-    service.split('.').at(-1) ?? service,
-    `/opentelemetry.proto.collector.${service}/Export`,
+    createOtlpGrpcExporterMetrics(component, helper, address, undefined),
+    transport,
   );
+  return {
+    export: (items, done) => delegate.export(items, done),
+    shutdown: () => delegate.shutdown(),
+    cut: () => transport.cut(),
+  };
 }

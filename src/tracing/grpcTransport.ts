@@ -1,0 +1,67 @@
+import { Client, status, type ChannelCredentials, type ClientUnaryCall, type Metadata } from '@grpc/grpc-js';
+import type { ExportResponse, IExporterTransport } from '@opentelemetry/otlp-exporter-base';
+
+/** The method of a collector and how to reach it. */
+export interface GrpcTarget {
+  /** `host:port`. */
+  readonly address: string;
+  readonly credentials: ChannelCredentials;
+  readonly metadata: Metadata;
+  /** `/package.Service/Method`. */
+  readonly path: string;
+}
+
+const same = (bytes: Buffer): Buffer => bytes;
+
+/** Sends batches to a method. The transport of the library cannot break off a call. */
+export class GrpcTransport implements IExporterTransport {
+  private readonly target: GrpcTarget;
+  private client: Client;
+  private call: ClientUnaryCall | undefined;
+
+  constructor(target: GrpcTarget) {
+    this.target = target;
+    this.client = this.connect();
+  }
+
+  send(data: Uint8Array, timeoutMillis: number): Promise<ExportResponse> {
+    const { path, metadata } = this.target;
+    const deadline = Date.now() + timeoutMillis;
+    return new Promise((resolve) => {
+      this.call = this.client.makeUnaryRequest(
+        path,
+        same,
+        same,
+        Buffer.from(data),
+        metadata,
+        { deadline },
+        (error, answer) => {
+          if (error === null) resolve({ status: 'success', ...(answer && { data: answer }) });
+          else {
+            // A connection that lost its other end looks alive for a long time.
+            if (error.code === status.DEADLINE_EXCEEDED) this.reconnect();
+            resolve({ status: 'failure', error });
+          }
+        },
+      );
+    });
+  }
+
+  /** Breaks off the call that is under way. */
+  cut(): void {
+    this.call?.cancel();
+  }
+
+  shutdown(): void {
+    this.client.close();
+  }
+
+  private connect(): Client {
+    return new Client(this.target.address, this.target.credentials);
+  }
+
+  private reconnect(): void {
+    this.client.close();
+    this.client = this.connect();
+  }
+}
