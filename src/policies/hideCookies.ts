@@ -1,19 +1,34 @@
-import { editCookies } from '../http/index.ts';
+import { editCookies, type HeaderLine } from '../http/index.ts';
 import { ownCookieNames } from './facts.ts';
 import type { Steps } from './policy.ts';
 
 /** The names of cookies that policies have set: a policy may put more text behind a dash. */
 const isOwn = new RegExp(`^(?:__Host-)?(?:${ownCookieNames.join('|')})(?:-|$)`);
+/** The name in a `Set-Cookie` field. A browser sends `=name=value` as `name=value`. */
+const nameThatIsSet = /^[\s=]*([^=;]*?)\s*(?:[=;]|$)/;
+
+const setsOwn = (line: string): boolean => isOwn.test(nameThatIsSet.exec(line)?.[1] ?? '');
+const mayHoldOwn = (text: string): boolean => ownCookieNames.some((name) => text.includes(name));
 
 /**
- * Keeps the cookies of logins from backends: a backend that has one could use it at the gateway as its user. Browsers
- * send them to every path and port of the host, so the step stands on every route, behind all others.
+ * Keeps the cookies of logins from backends: a backend that has one could use it at the gateway as its user. Backends
+ * set no such cookie, either: with the cookie of another login, the user would act as somebody else. Browsers send
+ * cookies to every path and port of the host, so the step stands on every route, behind all others.
  */
 export const hideCookies: Steps = {
   onRequest({ request, requestHeaders }) {
     const sent = request.header('cookie');
-    if (sent !== undefined && ownCookieNames.some((name) => sent.includes(name)))
+    if (sent !== undefined && mayHoldOwn(sent))
       editCookies(request, requestHeaders, (name) => isOwn.test(name));
     return undefined;
+  },
+  onResponse({ responseHeaders }, _status, head) {
+    const set = responseHeaders.dropsName('set-cookie') ? undefined : head?.get('set-cookie');
+    if (head === undefined || set === undefined || !mayHoldOwn(set)) return;
+    const isCookie = ([name]: HeaderLine): boolean => name === 'set-cookie';
+    const kept = head.lines().filter((line) => isCookie(line) && !setsOwn(line[1]));
+    const ours = responseHeaders.lines.filter(isCookie);
+    responseHeaders.remove('set-cookie');
+    for (const line of [...kept, ...ours]) responseHeaders.add(...line);
   },
 };

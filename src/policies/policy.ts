@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { DecidedBy } from '../errors.ts';
 import type { KeySets } from '../auth/index.ts';
 import type {
+  Head,
   HeaderEdits,
   HeaderLine,
   HttpRequest,
@@ -211,6 +212,9 @@ export interface MirrorPlan {
   readonly share: number;
 }
 
+/** The head of a backend's answer. Names are in lower case. */
+export type BackendHead = Pick<Head, 'get' | 'lines'>;
+
 /** The parts that are gathered in memory before they are forwarded. */
 export interface BufferPlan {
   readonly request?: BodyLimit;
@@ -278,8 +282,11 @@ export interface Steps {
    * @returns a function that ends the watch
    */
   watchCaller?(exchange: Exchange, end: () => void): () => void;
-  /** Runs when the head of the answer is known (upstream's or our own), before it is written. */
-  onResponse?(exchange: Exchange, status: number): void;
+  /**
+   * Runs when the head of the answer is known, before it is written.
+   * @param head the head as the backend wrote it; absent for an answer of the gateway itself
+   */
+  onResponse?(exchange: Exchange, status: number, head?: BackendHead): void;
   readonly forwarding?: Forwarding;
   /** The values of the rules for a request, or for one item; for people, not for a decision. */
   explain?(exchange: Exchange, item?: McpItem, call?: ItemCall): readonly RuleVerdict[];

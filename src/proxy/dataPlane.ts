@@ -357,6 +357,7 @@ export class DataPlane {
       relays: this.relays,
       handshakeOf: (tls) => this.identities.useForHttp(tls),
       keepsResponse: this.tracing?.readsResponse === true || this.logExport?.readsResponse === true,
+      hidesCookies: this.live.now?.hidesCookies === true,
       uses,
     });
   }

@@ -516,17 +516,18 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
 
   /**
    * The answer begins: runs the policies that look at it.
+   * @param head the head of the backend's answer; absent for an answer of the gateway itself
    * @returns false where one of them failed: no answer goes out without it
    */
-  begin(status: number): boolean {
+  begin(status: number, head?: Head): boolean {
     this.started = true;
     this.status = status;
     const steps = this.route?.onResponse;
     const { backendOnResponse } = this;
     if (steps === undefined && backendOnResponse === undefined) return true;
     try {
-      if (steps !== undefined) for (const step of steps) step(this, status);
-      if (backendOnResponse !== undefined) for (const step of backendOnResponse) step(this, status);
+      if (steps !== undefined) for (const step of steps) step(this, status, head);
+      if (backendOnResponse !== undefined) for (const step of backendOnResponse) step(this, status, head);
       return true;
     } catch (error) {
       this.error ??= 'internal_error';

@@ -191,7 +191,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
     const { exchange } = this;
     const { drop, settings } = exchange.snapshot;
     exchange.upstreamMs = performance.now() - exchange.upstreamTick;
-    if (!exchange.begin(head.status)) return true;
+    if (!exchange.begin(head.status, head)) return true;
     exchange.affinity?.answered(exchange, this.upstream.endpoint);
     let table = drop.response;
     let framing = '';

@@ -53,7 +53,7 @@ export function switchProtocols(
     );
     return;
   }
-  if (!exchange.begin(101)) return;
+  if (!exchange.begin(101, head)) return;
   exchange.affinity?.answered(exchange, upstream.endpoint);
   const out =
     statusLine(101) +

@@ -69,6 +69,8 @@ export interface SnapshotTools extends BackendTools, TcpTools {
   readonly relays: RelayRouter | undefined;
   /** Heads of responses are kept for spans. */
   readonly keepsResponse?: boolean;
+  /** The snapshot before hides cookies: browsers keep the cookies of a policy that the reload removes. */
+  readonly hidesCookies?: boolean;
   readonly policyTools: Omit<PolicyTools, 'place' | 'hosts' | 'sealingKey' | 'guarded' | 'tenant' | 'fetch'>;
   /** Live: the files of a listener may change while a snapshot is in use. */
   readonly handshakeOf: (tls: ServerTls) => NonNullable<CompiledListener['handshake']>;
@@ -92,6 +94,8 @@ export class Snapshot implements Compiled {
   readonly drop: DropTables;
   readonly record: CompiledRecord | undefined;
   readonly keepsResponse: boolean;
+  /** A policy keeps state in cookies, or one did in an earlier model. Browsers send them to all routes of the host. */
+  readonly hidesCookies: boolean;
   readonly routes: readonly CompiledRoute[];
   readonly tcpRoutes: CompiledBinds['tcpRoutes'];
   private readonly binds: CompiledBinds['binds'];
@@ -109,6 +113,7 @@ export class Snapshot implements Compiled {
     if (accessFields !== undefined && model.process.accessLog !== 'none')
       this.record = compileRecord(accessFields, 'accessLog');
     this.keepsResponse = compiler.keepsResponse || this.record?.readsResponse === true;
+    this.hidesCookies = compiler.hidesCookies;
     this.steps = compiler.steps;
     this.routes = compiler.routes;
     ({
@@ -176,14 +181,14 @@ async function inTurns<T>(work: Generator<undefined, T>): Promise<T> {
 class Compiler {
   readonly routes: CompiledRoute[] = [];
   readonly steps: Steps[] = [];
+  /** See `Snapshot.hidesCookies`. */
+  hidesCookies: boolean;
   private readonly tools: SnapshotTools;
   private readonly settings: ProcessSettings;
   private readonly hosts: Hosts;
   /** For policies that a tenant may have written. */
   private readonly guardedHosts: Hosts;
   private compiled = 0;
-  /** A policy keeps state in cookies, which browsers send to all routes of the host. */
-  private hidesCookies = false;
 
   get keepsResponse(): boolean {
     return this.tools.keepsResponse === true;
@@ -192,6 +197,7 @@ class Compiler {
   constructor(tools: SnapshotTools, settings: ProcessSettings) {
     this.tools = tools;
     this.settings = settings;
+    this.hidesCookies = tools.hidesCookies === true;
     this.hosts = policyHosts(settings, tools);
     this.guardedHosts = policyHosts(settings, tools, true);
   }
@@ -202,7 +208,7 @@ class Compiler {
     const secureBinds = new Map<string, HostTable<CompiledListener | NonHttpListener>>();
     const tcpBinds = new Map<string, ReadonlyMap<string, CompiledTcpListener>>();
     const tcpRoutes: CompiledTcpRoute[] = [];
-    this.hidesCookies = model.binds.some(({ listeners }) => listeners.some(keepsCookiesIn));
+    this.hidesCookies ||= model.binds.some(({ listeners }) => listeners.some(keepsCookiesIn));
     for (const [index, bind] of model.binds.entries()) {
       const key = bindKey(bind, index);
       const plain: (readonly [string | undefined, CompiledListener])[] = [];
