@@ -141,6 +141,85 @@ test('a failure does not replace a token that arrived late while the failed requ
   assert.equal(asked.length, 3, 'a token that has ended keeps no failure away');
 });
 
+/** A kept token that is good for 25 seconds more, and the answers of its server to the next requests. */
+async function tokenToRenew() {
+  let now = 0;
+  const tokens = new IssuedTokens({ maxEntries: 1, defaultTtlMs: 3_600_000 }, () => now);
+  const asked: PromiseWithResolvers<IssuedToken>[] = [];
+  const get = async (): Promise<string> =>
+    await tokens.get(['a'], [], async () => {
+      asked.push(Promise.withResolvers());
+      return await (asked.at(-1) as (typeof asked)[number]).promise;
+    });
+  const first = get();
+  asked.shift()?.resolve({ token: 'kept', expiresAt: undefined });
+  await first;
+  now = 3_600_000 - 25_000;
+  return { asked, get, pass: (ms: number) => void (now += ms) };
+}
+
+test('a token that is still good serves while its server is down, and its server is asked each second', async () => {
+  const { asked, get, pass } = await tokenToRenew();
+  const refused = get();
+  asked[0]?.reject(new GatewayError('backend_auth_failed'));
+  assert.equal(await refused, 'kept');
+  assert.equal(await get(), 'kept');
+  assert.equal(asked.length, 1);
+  pass(1_000);
+  const again = get();
+  asked[1]?.resolve({ token: 'next', expiresAt: undefined });
+  assert.equal(await again, 'next');
+  assert.equal(await get(), 'next');
+  assert.equal(asked.length, 2);
+});
+
+test('a request waits one second for the next token while the kept one is good', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { asked, get, pass } = await tokenToRenew();
+  const waiting = get();
+  t.mock.timers.tick(1_000);
+  assert.equal(await waiting, 'kept');
+  pass(24_500);
+  const scarce = get();
+  pass(500);
+  t.mock.timers.tick(1_000);
+  await new Promise(setImmediate);
+  asked[0]?.resolve({ token: 'next', expiresAt: undefined });
+  assert.equal(await scarce, 'next', 'the kept token has ended meanwhile');
+  assert.equal(asked.length, 1);
+});
+
+test('a refused grant ends the use of a token that is still good', async () => {
+  const { asked, get } = await tokenToRenew();
+  const refused = get();
+  asked[0]?.reject(new GatewayError('backend_login_required'));
+  await assert.rejects(refused, { code: 'backend_login_required' });
+  await assert.rejects(get, { code: 'backend_login_required' });
+  assert.equal(asked.length, 1);
+});
+
+test('refused tokens of strangers remove no token, and only the newest refusals are kept', async () => {
+  let asked = 0;
+  const tokens = new IssuedTokens({ maxEntries: 10, defaultTtlMs: 60_000 }, () => 0);
+  const get = async (part: string, answer: () => IssuedToken): Promise<unknown> =>
+    await tokens.get([part], [], async () => {
+      asked++;
+      return await Promise.resolve(answer());
+    });
+  await get('user', () => ({ token: 't', expiresAt: undefined }));
+  const refuse = (): never => {
+    throw new GatewayError('backend_login_required');
+  };
+  const invent = (part: string) => assert.rejects(get(part, refuse), { code: 'backend_login_required' });
+  for (let at = 0; at < 513; at++) await invent(`invented ${String(at)}`);
+  assert.equal(await get('user', refuse), 't');
+  assert.equal(asked, 514);
+  await invent('invented 512');
+  assert.equal(asked, 514);
+  await invent('invented 0');
+  assert.equal(asked, 515);
+});
+
 test('the policies of a tenant share a memory for tokens, and a policy that ends gives its part back', async () => {
   const { keySets } = toolsWith([]);
   const cache = { maxEntries: 1_000_000, defaultTtlMs: 60_000 };

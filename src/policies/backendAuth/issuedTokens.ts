@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../errors.ts';
 import { expiryOf } from './claims.ts';
+import { KeptFailures } from './keptFailures.ts';
 import type { CacheSettings } from './oauthSchema.ts';
 import type { IssuedToken } from './tokenServer.ts';
 import type { TokenSpace } from './tokenSpace.ts';
@@ -11,16 +12,21 @@ const mostPending = { operator: 1_024, tenant: 128 };
 const spare = 0.1;
 /** and at most so many milliseconds before it. */
 const mostSpareMs = 30_000;
-/** A failure is reported again for so long, without asking: a refused grant, and a server that has no token. */
-const failureMs = { backend_login_required: 2_000, backend_auth_failed: 1_000 };
-/** Requests wait so long for a token, however many servers are asked for it. */
+/** Requests wait so long for a token, however many servers are asked for it, */
 const waitMs = 10_000;
+/** and so long if the kept token is still good. */
+const renewalWaitMs = 1_000;
 
-type Kept<Token> = { readonly until: number; readonly characters: number } & (
-  { readonly token: Token } | { readonly failure: GatewayError }
-);
+interface Kept<Token> {
+  readonly token: Token;
+  /** From here on, the next token is asked for. */
+  readonly renewAt: number;
+  /** The end of the token, or of a token that it was made of. */
+  readonly until: number;
+  readonly characters: number;
+}
 
-/** Characters of a failure, and of the key of every entry, at the most. */
+/** Characters of the key of an entry, and of a token that is no text, at the most. */
 const smallEntry = 512;
 
 /**
@@ -32,6 +38,7 @@ export class IssuedTokens<Token = string> {
   private readonly settings: CacheSettings;
   private readonly now: () => number;
   private readonly space: TokenSpace | undefined;
+  private readonly failures: KeptFailures;
   /** The one that was used longest ago first. */
   private readonly kept = new Map<string, Kept<Token>>();
   private readonly pending = new Map<string, Promise<Token>>();
@@ -42,9 +49,10 @@ export class IssuedTokens<Token = string> {
     this.settings = settings;
     this.now = now;
     this.space = space;
+    this.failures = new KeptFailures(space);
   }
 
-  /** Tokens and failures that are kept. */
+  /** Tokens that are kept. */
   get size(): number {
     return this.kept.size;
   }
@@ -61,26 +69,55 @@ export class IssuedTokens<Token = string> {
     ask: () => Promise<IssuedToken<Token>>,
   ): Token | Promise<Token> {
     const key = createHash('sha256').update(JSON.stringify(parts)).digest('base64');
-    const kept = this.kept.get(key);
-    if (kept !== undefined && kept.until > this.now()) {
-      this.kept.delete(key);
-      this.kept.set(key, kept);
-      if ('failure' in kept) throw kept.failure;
-      return kept.token;
+    const now = this.now();
+    const kept = this.use(key, now);
+    if (kept !== undefined && kept.renewAt > now) return kept.token;
+    const failure = this.failures.get(key, now);
+    if (failure === undefined) {
+      const asked = this.pending.get(key) ?? this.begin(key, made, ask);
+      return kept === undefined ? asked : this.renewed(kept, asked);
     }
-    const pending = this.pending.get(key);
-    if (pending !== undefined) return pending;
+    if (kept !== undefined && !isRefusal(failure)) return kept.token;
+    throw failure;
+  }
+
+  /** The kept token, which is now the one that was used last. */
+  private use(key: string, now: number): Kept<Token> | undefined {
+    const kept = this.kept.get(key);
+    if (kept === undefined || kept.until <= now) return undefined;
+    this.kept.delete(key);
+    this.kept.set(key, kept);
+    return kept;
+  }
+
+  private begin(
+    key: string,
+    made: readonly string[],
+    ask: () => Promise<IssuedToken<Token>>,
+  ): Promise<Token> {
     const most = this.space === undefined ? mostPending.operator : mostPending.tenant;
-    if (this.pending.size >= most)
-      throw new GatewayError('backend_auth_failed', { detail: `${most} tokens are being asked for` });
-    const asked = inTime(this.ask(key, made, ask))
+    if (this.pending.size >= most) {
+      const detail = `${most} tokens are being asked for`;
+      return Promise.reject(new GatewayError('backend_auth_failed', { detail }));
+    }
+    const asked = inTime(this.ask(key, made, ask), waitMs)
       .catch((error: unknown) => {
-        this.keepFailure(key, error);
+        if (!this.closed && this.settings.maxEntries > 0) this.failures.keep(key, error, this.now());
         throw error;
       })
       .finally(() => this.pending.delete(key));
     this.pending.set(key, asked);
     return asked;
+  }
+
+  /** The next token if it arrives soon; otherwise the kept one, as long as it is good. */
+  private async renewed({ token, until }: Kept<Token>, asked: Promise<Token>): Promise<Token> {
+    try {
+      return await inTime(asked, renewalWaitMs);
+    } catch (error) {
+      if (!isRefusal(error) && this.now() < until) return token;
+      return await asked;
+    }
   }
 
   private async ask(
@@ -96,24 +133,17 @@ export class IssuedTokens<Token = string> {
     );
     const left = Math.min(...ends) - now;
     const characters = (typeof token === 'string' ? token.length : smallEntry) + smallEntry;
-    this.keep(key, { token, until: now + left - Math.min(left * spare, mostSpareMs), characters });
+    const renewAt = now + left - Math.min(left * spare, mostSpareMs);
+    this.failures.forget(key);
+    this.keep(key, { token, renewAt, until: now + left, characters });
     return token;
-  }
-
-  private keepFailure(key: string, failure: unknown): void {
-    if (!(failure instanceof GatewayError)) return;
-    const kept = this.kept.get(key);
-    // The token of an earlier request has arrived late, while this request was under way.
-    if (kept !== undefined && 'token' in kept && kept.until > this.now()) return;
-    const { code } = failure;
-    if (code === 'backend_login_required' || code === 'backend_auth_failed')
-      this.keep(key, { failure, until: this.now() + failureMs[code], characters: smallEntry });
   }
 
   /** Keeps no token any more, not even one that arrives later. */
   close(): void {
     this.closed = true;
     for (const key of [...this.kept.keys()]) this.forget(key);
+    this.failures.clear();
   }
 
   private keep(key: string, kept: Kept<Token>): void {
@@ -146,8 +176,12 @@ export class IssuedTokens<Token = string> {
   }
 }
 
+/** The server has refused the grant. After other failures, a kept token is still good. */
+const isRefusal = (failure: unknown): boolean =>
+  failure instanceof GatewayError && failure.code === 'backend_login_required';
+
 /** A token that arrives later is for the requests that come then. */
-async function inTime<Token>(asked: Promise<Token>): Promise<Token> {
+async function inTime<Token>(asked: Promise<Token>, waitMs: number): Promise<Token> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const detail = `there was no token within ${String(waitMs / 1_000)} seconds`;
