@@ -1,4 +1,5 @@
-import { shownUrl } from '../files/index.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { shownUrl, Unreachable } from '../files/index.ts';
 import { messageOf } from '../errorText.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { getJson } from './getJson.ts';
@@ -29,13 +30,18 @@ const maxBytes = 262_144;
 const freshMs = 15 * 60_000;
 /** After a failure the issuer is left alone for this long. */
 const pauseMs = 5_000;
+/** A fetch holds its callers up for so long if a document is known. */
+const patienceMs = 1_000;
 
-/** Keeps the metadata of one issuer: one fetch at a time, remembered for 15 minutes, the last good one kept. */
+/**
+ * Keeps the metadata of one issuer: one fetch at a time, remembered for 15 minutes, the last good one kept. A fetch that
+ * takes longer than a second goes on without its callers if a document is known.
+ */
 export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMetadata {
   const ended = new AbortController();
   let document: Readonly<Record<string, unknown>> | undefined;
   let askAgainAt = Number.NEGATIVE_INFINITY;
-  let running: Promise<void> | undefined;
+  let running: { readonly whole: Promise<void>; readonly firstSecond: Promise<void> } | undefined;
   const { timeoutMs = 5_000, guarded: sameOrigin = false } = options;
   const plain: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
   const send = sameOrigin ? (options.fetch ?? guardedFetch()) : plain;
@@ -56,6 +62,8 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
         return;
       } catch (error) {
         problems.push(`${shownUrl(url)}: ${messageOf(error)}`);
+        // The other addresses are of the same server.
+        if (error instanceof Unreachable) break;
       }
     }
     askAgainAt = options.now() + pauseMs;
@@ -63,13 +71,18 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
       options.log.warn('Issuer metadata could not be read', { problems: problems.join('; ') });
   }
 
+  function begin(): NonNullable<typeof running> {
+    const whole = load().finally(() => {
+      running = undefined;
+    });
+    return { whole, firstSecond: Promise.race([whole, delay(patienceMs, undefined, { ref: false })]) };
+  }
+
   return {
     async get() {
       if (options.now() >= askAgainAt || running !== undefined) {
-        running ??= load().finally(() => {
-          running = undefined;
-        });
-        await running;
+        const { whole, firstSecond } = (running ??= begin());
+        await (document === undefined ? whole : firstSecond);
       }
       return document;
     },

@@ -5,6 +5,7 @@ import { createIssuerMetadata, metadataUrls, type IssuerMetadata } from './issue
 import { memoryLog } from './log.testing.ts';
 import { jsonAnswer, startLoopback, type Loopback } from './loopback.testing.ts';
 import { resourceMetadata, snakeCase } from './resourceMetadata.ts';
+import { until } from '../until.testing.ts';
 import { TokenCache } from './tokenCache.ts';
 
 test('a challenge without a token says no error, one with a token says what RFC 6750 allows', () => {
@@ -47,7 +48,12 @@ test('resource metadata is derived, and overridden by name in either case', () =
     assert.equal(snakeCase(camel), snake);
 });
 
-async function issuer(t: TestContext, answer: Loopback['answer'], now: () => number = Date.now) {
+async function issuer(
+  t: TestContext,
+  answer: Loopback['answer'],
+  now: () => number = Date.now,
+  timeoutMs = 500,
+) {
   const server = await startLoopback(answer);
   t.after(() => server.close());
   const { log } = memoryLog();
@@ -57,7 +63,7 @@ async function issuer(t: TestContext, answer: Loopback['answer'], now: () => num
     openid: false,
     log,
     now,
-    timeoutMs: 500,
+    timeoutMs,
   });
   t.after(() => metadata.close());
   return { server, metadata, name };
@@ -103,6 +109,35 @@ test('after a failure the issuer is left alone for a while, and the last good do
   server.answer = (_q, r) => r.destroy();
   at += 15 * 60_000;
   assert.deepEqual(await metadata.get(), { issuer: name });
+});
+
+test('a server that hangs does not hold up callers while a document is known', async (t) => {
+  let at = 0;
+  const { server, metadata, name } = await issuer(
+    t,
+    (request, response) => jsonAnswer({ issuer: name })(request, response),
+    () => at,
+    600_000,
+  );
+  assert.deepEqual(await metadata.get(), { issuer: name });
+  const asked = Promise.withResolvers<Parameters<Loopback['answer']>>();
+  server.answer = (...request) => asked.resolve(request);
+  at += 15 * 60_000;
+  assert.deepEqual(await metadata.get(), { issuer: name });
+  const [request, response] = await asked.promise;
+  const next = { issuer: name, scopes_supported: ['a'] };
+  jsonAnswer(next)(request, response);
+  await until(
+    'the next document is used',
+    async () => (await metadata.get())?.['scopes_supported'] !== undefined,
+  );
+  assert.equal(server.asked.length, 2);
+});
+
+test('a server that does not answer is asked once, and not at each of its addresses', async (t) => {
+  const { server, metadata } = await issuer(t, (_request, response) => response.destroy());
+  assert.equal(await metadata.get(), undefined);
+  assert.equal(server.asked.length, 1);
 });
 
 test('an issuer that is not an address has no metadata', () => {
