@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { TextSeal } from '../../auth/index.ts';
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
@@ -17,6 +18,9 @@ import { Sessions, type Session } from './session.ts';
 
 /** One worker or replica renews a session that is still good; the others wait for its cookie this long. */
 const turn: TokenLimit = { maxTokens: 1, tokensPerFill: 1, fillInterval: 20_000, maxKeys: 10_000 };
+
+/** A request waits so long for the renewal of a login that is still good. */
+const patienceMs = 1_000;
 
 export const oidc: Policy<OidcSettings> = {
   schema: oidcSchema,
@@ -181,11 +185,19 @@ class BrowserLogin {
     refreshToken: string,
     present: ReadonlyMap<string, string>,
   ): Promise<Reply | undefined> {
+    const key = this.keyOf(refreshToken);
     const isGood = (): boolean => this.tools.now() < session.until;
-    if (isGood() && !(await this.hasTurn(refreshToken))) return admit(exchange, session);
-    const renewal = await this.renewals.once(this.keyOf(refreshToken), this.tools.now(), () =>
-      this.renew(session, refreshToken),
-    );
+    const hasResult = (): boolean => this.renewals.hasResult(key, this.tools.now());
+    if (isGood() && !hasResult() && !(await this.hasTurn(refreshToken))) return admit(exchange, session);
+    const renewing = this.renewals.once(key, this.tools.now(), () => this.renew(session, refreshToken));
+    if (isGood()) {
+      await Promise.race([renewing, delay(patienceMs, undefined, { ref: false })]);
+      if (isGood() && !hasResult()) {
+        this.renewals.leave(key, this.tools.now());
+        return admit(exchange, session);
+      }
+    }
+    const renewal = await renewing;
     // A cookie would log the browser in again, whose user has logged out in the meantime.
     const isOver = [refreshToken, renewal.kind === 'renewed' ? renewal.session.refreshToken : undefined].some(
       (token) => token !== undefined && this.renewals.hasEnded(this.keyOf(token), this.tools.now()),

@@ -162,12 +162,14 @@ test('a request that is explained asks no provider', async () => {
 /** A provider that renews each login with a new refresh token, as soon as the test lets it. */
 async function renewingProvider(t: TestContext) {
   const revoked: (string | null)[] = [];
+  let renewals = 0;
   const [asked, mayAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const server = createServer((request, response) => {
     void text(request).then(async (body) => {
       const form = new URLSearchParams(body);
       if (request.url === '/revoke') revoked.push(form.get('token'));
       else {
+        renewals++;
         asked.resolve();
         await mayAnswer.promise;
       }
@@ -188,7 +190,13 @@ async function renewingProvider(t: TestContext) {
     jwks_uri: at('/keys'),
   };
   const settings = { ...written, issuer, discovery: JSON.stringify(metadata) };
-  return { settings, revoked, asked: asked.promise, answer: () => mayAnswer.resolve() };
+  return {
+    settings,
+    revoked,
+    asked: asked.promise,
+    answer: () => mayAnswer.resolve(),
+    renewals: () => renewals,
+  };
 }
 
 /** The policy, and requests of a browser whose login is good and has to be renewed. */
@@ -227,6 +235,24 @@ test('a response with a renewed login is for no cache, whatever the backend says
     ],
   );
   close();
+});
+
+test('a login that is still good does not wait for a provider that hangs, and gets its answer later', async (t) => {
+  const { settings, asked, answer, renewals } = await renewingProvider(t);
+  const { ask, close } = browserToRenew(settings);
+  t.after(close);
+  const admitted = ask('/');
+  await asked;
+  assert.equal(await admitted.reply, undefined);
+  assert.equal(admitted.exchange.identity?.subject, 'ada');
+  assert.deepEqual(admitted.exchange.responseHeaders.lines, []);
+  answer();
+  await until('a request brings the renewed login', async () => {
+    const { exchange, reply } = ask('/');
+    assert.equal(await reply, undefined);
+    return exchange.responseHeaders.lines.some(([name]) => name === 'set-cookie');
+  });
+  assert.equal(renewals(), 1);
 });
 
 test('a renewal in progress does not undo a logout, and its refresh token is revoked', async (t) => {

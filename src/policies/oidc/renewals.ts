@@ -10,7 +10,15 @@ export type Renewal =
 
 /** Requests that were under way with the old cookie get the same answer for this long. */
 const keptMs = 30_000;
+/** A result that came too late for its request is kept for this long, until another request takes it. */
+const leftMs = 300_000;
 const mostKept = 4_096;
+
+interface Kept {
+  readonly renewal: Promise<Renewal>;
+  until: number;
+  hasResult: boolean;
+}
 
 /**
  * The renewals of a process: one for each refresh token, however many requests need it. Providers refuse a refresh
@@ -20,7 +28,7 @@ export class Renewals {
   /** The renewals of a process. */
   static readonly of = oncePerProcess(() => new Renewals());
 
-  private readonly kept = new Map<string, { readonly renewal: Promise<Renewal>; until: number }>();
+  private readonly kept = new Map<string, Kept>();
   /** Logins that users have ended, and until when requests with these logins may still be in progress. */
   private readonly ended = new Map<string, number>();
 
@@ -28,13 +36,32 @@ export class Renewals {
   once(refreshToken: string, now: number, renew: () => Promise<Renewal>): Promise<Renewal> {
     const key = digest(refreshToken);
     const known = this.kept.get(key);
-    if (known !== undefined && known.until > now) return known.renewal;
+    if (known !== undefined && known.until > now) {
+      if (known.hasResult) shorten(known, now);
+      return known.renewal;
+    }
     forget(this.kept, now, ({ until }) => until);
     const renewal = renew();
-    this.kept.set(key, { renewal, until: now + keptMs });
-    // A provider that was down is asked again by the next request.
-    void renewal.then(({ kind }) => kind === 'failed' && this.kept.delete(key));
+    const kept: Kept = { renewal, until: now + keptMs, hasResult: false };
+    this.kept.set(key, kept);
+    void renewal.then(({ kind }) => {
+      kept.hasResult = true;
+      // A provider that was down is asked again by the next request.
+      if (kind === 'failed') this.kept.delete(key);
+    });
     return renewal;
+  }
+
+  /** Has the provider answered? `once` then returns its answer at once. */
+  hasResult(refreshToken: string, now: number): boolean {
+    const known = this.kept.get(digest(refreshToken));
+    return known !== undefined && known.until > now && known.hasResult;
+  }
+
+  /** The request goes on without the result. The provider may refuse the old refresh token from now on. */
+  leave(refreshToken: string, now: number): void {
+    const known = this.kept.get(digest(refreshToken));
+    if (known !== undefined && !this.hasEnded(refreshToken, now)) known.until = now + leftMs;
   }
 
   /**
@@ -45,7 +72,10 @@ export class Renewals {
     const key = digest(refreshToken);
     forget(this.ended, now, (until) => until);
     this.ended.set(key, now + keptMs);
-    return this.kept.get(key)?.renewal;
+    const known = this.kept.get(key);
+    // A result that outlives the note could log the user in again.
+    if (known !== undefined) shorten(known, now);
+    return known?.renewal;
   }
 
   hasEnded(refreshToken: string, now: number): boolean {
@@ -54,6 +84,10 @@ export class Renewals {
 }
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
+
+function shorten(kept: Kept, now: number): void {
+  kept.until = Math.min(kept.until, now + keptMs);
+}
 
 /** Makes room: the oldest entries stand first. */
 function forget<Kept>(entries: Map<string, Kept>, now: number, untilOf: (kept: Kept) => number): void {
