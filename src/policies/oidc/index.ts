@@ -11,6 +11,7 @@ import { CookieJar } from './cookies.ts';
 import { callbackPath, logoutPath, oidcSchema, type OidcSettings } from './facts.ts';
 import { Logins } from './logins.ts';
 import { isNavigation, isOwnRequest } from './navigation.ts';
+import { OpenCalls } from './openCalls.ts';
 import { loggedOutPage, logoutPage } from './pages.ts';
 import { OidcProvider } from './provider.ts';
 import { Renewals, type Renewal } from './renewals.ts';
@@ -47,6 +48,7 @@ class BrowserLogin {
   private readonly logins: Logins;
   private readonly renewals: Renewals;
   private readonly calls: LoginCalls;
+  private readonly openCalls = new OpenCalls();
   private readonly turns: Draws;
   private readonly id: string;
   private readonly paths: { readonly origin: string; readonly callback: string; readonly logout: string };
@@ -97,7 +99,7 @@ class BrowserLogin {
 
   close(): void {
     this.turns.close();
-    this.provider.close();
+    this.openCalls.endAfter(() => this.provider.close());
   }
 
   /** Sends a browser to the provider, and refuses everything else. */
@@ -189,7 +191,9 @@ class BrowserLogin {
     const isGood = (): boolean => this.tools.now() < session.until;
     const hasResult = (): boolean => this.renewals.hasResult(key, this.tools.now());
     if (isGood() && !hasResult() && !(await this.hasTurn(refreshToken))) return admit(exchange, session);
-    const renewing = this.renewals.once(key, this.tools.now(), () => this.renew(session, refreshToken));
+    const renewing = this.renewals.once(key, this.tools.now(), () =>
+      this.openCalls.add(this.renew(session, refreshToken)),
+    );
     if (isGood()) {
       await Promise.race([renewing, delay(patienceMs, undefined, { ref: false })]);
       if (isGood() && !hasResult()) {
@@ -258,7 +262,7 @@ class BrowserLogin {
     const session = this.sessions.read(present);
     const cookies = this.jar.clearChunks(present);
     // The user need not wait for it.
-    if (session?.refreshToken !== undefined) void this.revoke(session.refreshToken);
+    if (session?.refreshToken !== undefined) void this.openCalls.add(this.revoke(session.refreshToken));
     request.annotate('login', 'ended');
     const location = await this.provider.endSessionUrl(session?.idToken).catch((error: unknown) => {
       const problem = error instanceof GatewayError ? error.detail : messageOf(error);
@@ -268,7 +272,7 @@ class BrowserLogin {
     return location === undefined ? loggedOutPage(cookies) : redirect(location, cookies);
   }
 
-  /** Revokes a refresh token, and the one that a renewal in progress gets for it. */
+  /** Revokes a refresh token, and the one that a renewal in progress gets for it. Never rejects. */
   private async revoke(refreshToken: string): Promise<void> {
     const renewal = this.renewals.end(this.keyOf(refreshToken), this.tools.now());
     await this.provider.revoke(refreshToken);

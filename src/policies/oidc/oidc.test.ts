@@ -200,9 +200,8 @@ async function renewingProvider(t: TestContext) {
 }
 
 /** The policy, and requests of a browser whose login is good and has to be renewed. */
-function browserToRenew({ issuer, clientId, redirectURI, ...others }: typeof written) {
+function browserToRenew({ issuer, clientId, redirectURI, ...others }: typeof written, tools = realTools()) {
   const sealingKey = 'a key';
-  const tools = realTools();
   const steps = prepared(oidc, { issuer, clientId, redirectURI, ...others }, { ...tools, sealingKey });
   const place = JSON.stringify(['oidc', issuer, clientId, redirectURI]);
   const id = createHash('sha256').update(place).digest('base64url').replaceAll(/[_-]/g, '').slice(0, 8);
@@ -267,6 +266,33 @@ test('a renewal in progress does not undo a logout, and its refresh token is rev
   await until('the revocations', () => revoked.length === 2);
   assert.deepEqual(revoked, ['first', 'next']);
   close();
+});
+
+test('a reload drops no revocation of a logout', async (t) => {
+  const { settings, revoked } = await renewingProvider(t);
+  const { ask, close } = browserToRenew(settings);
+  assert.partialDeepStrictEqual(await ask('/oauth/logout').reply, { status: 200 });
+  close();
+  await until('the revocation', () => revoked.length === 1);
+  assert.deepEqual(revoked, ['first']);
+});
+
+test('a reload drops no renewal in progress, and a later request brings the renewed login', async (t) => {
+  const { settings, asked, answer, renewals } = await renewingProvider(t);
+  const tools = realTools();
+  const [before, after] = [browserToRenew(settings, tools), browserToRenew(settings, tools)];
+  t.after(after.close);
+  const admitted = before.ask('/');
+  await asked;
+  assert.equal(await admitted.reply, undefined);
+  before.close();
+  answer();
+  await until('a request brings the renewed login', async () => {
+    const { exchange, reply } = after.ask('/');
+    assert.equal(await reply, undefined);
+    return exchange.responseHeaders.lines.some(([name]) => name === 'set-cookie');
+  });
+  assert.equal(renewals(), 1);
 });
 
 test('a callback that comes again is refused, and the provider is not asked again', async (t) => {

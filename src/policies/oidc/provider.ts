@@ -108,9 +108,11 @@ export class OidcProvider {
       if (endpointOf(metadata.revocation_endpoint, this.settings.issuer) === undefined) return;
       await client.tokenRevocation(config, token, { token_type_hint: 'refresh_token' });
     } catch (error) {
-      if (this.ended.signal.aborted) return;
       const { issuer } = this.settings;
-      this.tools.log.warn('oidc: a refresh token was not revoked', { issuer, problem: messageOf(error) });
+      const problem = this.ended.signal.aborted
+        ? 'the policy ended, and the provider had not answered'
+        : messageOf(error);
+      this.tools.log.warn('oidc: a refresh token was not revoked', { issuer, problem });
     }
   }
 
