@@ -5,9 +5,9 @@ import type { Steps } from './policy.ts';
 /** The names of cookies that policies have set: a policy may put more text behind a dash. */
 const isOwn = new RegExp(`^(?:__Host-)?(?:${ownCookieNames.join('|')})(?:-|$)`);
 /** The name in a `Set-Cookie` field. A browser sends `=name=value` as `name=value`. */
-const nameThatIsSet = /^[\s=]*([^=;]*?)\s*(?:[=;]|$)/;
+const nameThatIsSet = /^[\s=]*([^=;]*)/;
 
-const setsOwn = (line: string): boolean => isOwn.test(nameThatIsSet.exec(line)?.[1] ?? '');
+const setsOwn = (line: string): boolean => isOwn.test(nameThatIsSet.exec(line)?.[1]?.trimEnd() ?? '');
 const mayHoldOwn = (text: string): boolean => ownCookieNames.some((name) => text.includes(name));
 
 /**

@@ -56,9 +56,9 @@ for (const [leaver, leave] of Object.entries(leavers))
       const plane = await TestPlane.start({
         routes: [
           {
-            handler: (request, reply) => {
+            handler: (request, reply, caller) => {
               asked++;
-              handler(request, reply);
+              handler(request, reply, caller);
             },
           },
         ],
