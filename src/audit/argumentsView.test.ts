@@ -120,3 +120,33 @@ test('the literal of a rule that is a secret does not stand in its line', (t) =>
     'request.headers["x-internal"] != "[redacted]" || "Bearer [redacted]" != ""',
   );
 });
+
+test('values show the numbers that the client wrote, and each of several members of one name', (t) => {
+  const numbers =
+    '{"a":9007199254740993,"b":[12345678901234567890123,1e400,-0.10],"c":true,"d":null,"e":{},"f":[]}';
+  const repeated = ' { "o" : {"to": "mallory", "t\\u006f":{"x":"}\\"{"}, "to":[ "alice" ]}, "10":1, "9":2 } ';
+  for (const mode of ['full', 'redacted'] as const) {
+    const shown = argumentsView({ arguments: mode, redact: [] });
+    assert.equal(shown(numbers), numbers);
+    assert.equal(
+      shown(repeated),
+      '{"o":{"to":"mallory","to (repeated 2)":{"x":"}\\"{"},"to (repeated 3)":["alice"]},"10":1,"9":2}',
+    );
+    for (const text of ['"x"', '1', '[]', '{}', '[[],{}]', 'false']) assert.equal(shown(text), text);
+    for (const text of ['', '{', '{"a":1,}', "{'a':1}", '01', 'NaN'])
+      assert.equal(shown(text), '"(unreadable)"');
+  }
+  const hidden = argumentsView({ arguments: 'redacted', redact: [[{ kind: 'name', name: 'to' }]] });
+  assert.equal(hidden('{"to":1,"to":2}'), '{"to":"[redacted]","to (repeated 2)":"[redacted]"}');
+  rememberSecrets(['12345678901234567890']);
+  t.after(forgetSecrets);
+  assert.equal(hidden('{"n":12345678901234567890}'), '{"n":"[redacted]"}');
+  assert.match(hidden(`{"n":${'1'.repeat(3_000)}}`), /^\{"n":"1{1024}… \(3000 characters\)"\}$/);
+});
+
+test('arguments of many levels are read without a stack for them', () => {
+  for (const mode of ['full', 'shape'] as const) {
+    const deep = '['.repeat(30_000) + ']'.repeat(30_000);
+    assert.match(argumentsView({ arguments: mode, redact: [] })(deep), /^\[{16}"…"\]{16}$/);
+  }
+});

@@ -1,5 +1,6 @@
 import type { AuditSettings, JsonPath } from '../model/index.ts';
 import { hiddenBeginning, redacted, redactText } from '../telemetry/index.ts';
+import { Literal, readExact, type Exact } from './exactJson.ts';
 import { isSecretMember } from './secretMembers.ts';
 import { shownName } from './shownNames.ts';
 
@@ -28,32 +29,26 @@ export function argumentsView({
   redact,
 }: Pick<AuditSettings, 'arguments' | 'redact'>): (text: string) => string {
   const start = redact.map((path): Step => ({ path, at: 0 }));
-  const write = mode === 'shape' ? (value: unknown) => shapeOf(value, 0) : undefined;
-  const values = (value: unknown): string => valueOf(value, 0, start, mode === 'redacted');
+  const write =
+    mode === 'shape'
+      ? (text: string) => shapeOf(JSON.parse(text), 0)
+      : (text: string) => valueOf(readExact(text), 0, start, mode === 'redacted');
   return (text) => {
     if (text.length > maxArguments) return JSON.stringify(`(too large: ${text.length} characters)`);
-    let value: unknown;
     try {
-      value = JSON.parse(text);
+      return write(text);
     } catch {
       return '"(unreadable)"';
     }
-    return (write ?? values)(value);
   };
 }
 
 const nameText = (name: string): string => shownName(name, maxName);
 
-/** The object with at most `maxMembers` members, each written by `write`. */
-function objectText(value: object, write: (name: string, member: unknown) => string): string {
-  // One text that grows costs less than a list of parts.
-  let text = '';
-  const names = Object.keys(value);
-  const shown = names.length > maxMembers ? names.slice(0, maxMembers) : names;
-  for (const name of shown)
-    text += `${text === '' ? '{' : ','}${nameText(name)}:${write(name, (value as Record<string, unknown>)[name])}`;
-  if (names.length > maxMembers) text += `,"…":"${names.length - maxMembers} more"`;
-  return text === '' ? '{}' : `${text}}`;
+/** @param text of at most `maxMembers` members behind a brace @param count of all members */
+function objectText(text: string, count: number): string {
+  if (text === '') return '{}';
+  return count > maxMembers ? `${text},"…":"${count - maxMembers} more"}` : `${text}}`;
 }
 
 /** Names and types, without any value. */
@@ -68,31 +63,54 @@ function shapeOf(value: unknown, depth: number): string {
       if (shapes.size < 4) shapes.add(shapeOf(element, depth + 1));
     return `[${[...shapes].join(',')}]`;
   }
-  return objectText(value, (_name, member) => shapeOf(member, depth + 1));
+  // One text that grows costs less than a list of parts.
+  let text = '';
+  const names = Object.keys(value);
+  const shown = names.length > maxMembers ? names.slice(0, maxMembers) : names;
+  for (const name of shown)
+    text += `${text === '' ? '{' : ','}${nameText(name)}:${shapeOf((value as Record<string, unknown>)[name], depth + 1)}`;
+  return objectText(text, names.length);
 }
 
 /** The value itself; without secrets where `hides`. */
-function valueOf(value: unknown, depth: number, steps: readonly Step[], hides: boolean): string {
-  if (typeof value === 'string') {
-    if (!hides) return JSON.stringify(redactText(value));
-    const shown = hiddenBeginning(value, maxText);
-    return JSON.stringify(value.length > maxText ? `${shown}… (${value.length} characters)` : shown);
+function valueOf(value: Exact, depth: number, steps: readonly Step[], hides: boolean): string {
+  if (value instanceof Literal) {
+    const shown = textOf(value.text, hides);
+    return shown === value.text ? shown : JSON.stringify(shown);
   }
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (typeof value === 'string') return JSON.stringify(textOf(value, hides));
   if (depth >= maxDepth) return '"…"';
   if (Array.isArray(value)) {
-    const shown = value.slice(0, maxElements).map((element: unknown, index) => {
+    const shown = value.slice(0, maxElements).map((element, index) => {
       const next = follow(steps, index);
       return next === 'hidden' ? `"${redacted}"` : valueOf(element, depth + 1, next, hides);
     });
     if (value.length > maxElements) shown.push(`"… ${value.length - maxElements} more"`);
     return `[${shown.join(',')}]`;
   }
-  return objectText(value, (name, member) => {
+  let text = '';
+  const taken = new Set<string>();
+  for (const [name, member] of value.entries.slice(0, maxMembers)) {
     const next = follow(steps, name);
-    if (next === 'hidden' || (hides && isSecretMember(name))) return `"${redacted}"`;
-    return valueOf(member, depth + 1, next, hides);
-  });
+    const isHidden = next === 'hidden' || (hides && isSecretMember(name));
+    text += `${text === '' ? '{' : ','}${unusedName(nameText(name), taken)}:`;
+    text += isHidden ? `"${redacted}"` : valueOf(member, depth + 1, next, hides);
+  }
+  return objectText(text, value.entries.length);
+}
+
+function textOf(value: string, hides: boolean): string {
+  if (!hides) return redactText(value);
+  const shown = hiddenBeginning(value, maxText);
+  return value.length > maxText ? `${shown}… (${value.length} characters)` : shown;
+}
+
+/** A reader of the line would see only one of several members of one name. @param name as JSON */
+function unusedName(name: string, taken: Set<string>): string {
+  let unused = name;
+  for (let count = 2; taken.has(unused); count++) unused = `${name.slice(0, -1)} (repeated ${count})"`;
+  taken.add(unused);
+  return unused;
 }
 
 /** The paths that go on below a member or element; `hidden` where a path ends there. */
