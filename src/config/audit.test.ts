@@ -79,6 +79,42 @@ test('a file of the stream whose folder does not exist is found before the start
   assert.match(missing('key').join(), /its folder is no folder/);
 });
 
+test('checkpoints need a file of their own', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-same-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const keyFile = join(folder, 'key');
+  writeFileSync(keyFile, 'k'.repeat(32));
+  const problems = (file: string): string[] =>
+    problemsOf({
+      sink: { file: { path: join(folder, 'a.jsonl') } },
+      chain: { key: { file: keyFile }, checkpoints: { file } },
+    });
+  assert.deepEqual(problems(join(folder, 'b.jsonl')), []);
+  for (const file of [join(folder, 'a.jsonl'), `${folder}/./x/../a.jsonl`])
+    assert.match(problems(file).join(), /audit\.chain\.checkpoints\.file: needs a file of its own/);
+});
+
+test('a log that leaves checkpoints out is a warning', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-level-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const keyFile = join(folder, 'key');
+  writeFileSync(keyFile, 'k'.repeat(32));
+  const warnings = (level: string, checkpoints: unknown, chain = true): string[] => {
+    const audit = { sink: 'stdout', ...(chain && { chain: { key: { file: keyFile }, checkpoints } }) };
+    const config = { logging: { level }, audit };
+    const result = loadText(JSON.stringify({ config, binds: [] }), { file: 'test.yaml', env: {} });
+    assert.ok(result.ok);
+    return result.warnings.flatMap(({ path, message }) => (path === '' ? [] : [`${path}: ${message}`]));
+  };
+  for (const level of ['warn', 'error'])
+    assert.deepEqual(warnings(level, 'log'), [
+      `config.audit.chain: checkpoints go to the log, which leaves them out at the level ${level}`,
+    ]);
+  for (const level of ['info', 'debug']) assert.deepEqual(warnings(level, 'log'), []);
+  assert.deepEqual(warnings('warn', { file: join(folder, 'c.jsonl') }), []);
+  assert.deepEqual(warnings('warn', undefined, false), []);
+});
+
 test('paths name members, elements, wildcards and any depth', () => {
   const name = (text: string) => ({ kind: 'name', name: text });
   assert.deepEqual(parseJsonPath("$.user['full name'].tags[0]"), [

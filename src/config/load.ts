@@ -102,6 +102,7 @@ function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
   const places = {
     top: placeOf([]),
     admin: placeOf(['config', 'adminAddr']),
+    auditChain: placeOf(['config', 'audit', 'chain']),
     ...(namesModules(valueAt(value, levelPath)) && { moduleLevels: placeOf(levelPath) }),
   };
   return {

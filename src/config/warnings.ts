@@ -38,7 +38,12 @@ import type { Problem } from './problem.ts';
  */
 export function warningsOf(
   model: Model,
-  places: { readonly top: Place; readonly admin: Place; readonly moduleLevels?: Place },
+  places: {
+    readonly top: Place;
+    readonly admin: Place;
+    readonly auditChain: Place;
+    readonly moduleLevels?: Place;
+  },
   routes: readonly (Route | TcpRoute)[],
 ): Problem[] {
   const warnings: Problem[] = [];
@@ -53,6 +58,12 @@ export function warningsOf(
     warn(
       places.moduleLevels,
       `levels of single modules have no effect: all messages from ${model.process.fixed.logLevel} on are logged`,
+    );
+  if (losesCheckpoints(model))
+    warn(
+      places.auditChain,
+      `checkpoints go to the log, which leaves them out at the level ${model.process.fixed.logLevel}`,
+      'set checkpoints: {file: …}, or logging.level: info',
     );
   if (isExposed(model.process.fixed.admin))
     warn(
@@ -339,4 +350,10 @@ function hasRules(policies: readonly PolicyUse[]): boolean {
 
 function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** Checkpoints have the level info. Without them, nothing shows whether the end of the audit stream was cut off. */
+function losesCheckpoints({ process: { fixed } }: Model): boolean {
+  const chain = fixed.audit?.chain;
+  return chain !== undefined && chain.checkpointFile === undefined && /^(?:warn|error)$/.test(fixed.logLevel);
 }

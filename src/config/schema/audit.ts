@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import {
   choice,
@@ -137,6 +138,10 @@ export const whatChainIs = 'Chain of keyed hashes that shows altered, missing an
 export const whatAuditIs = 'Audit stream: one line for each MCP operation and each administrative act.';
 export const requiredNeeds = 'needs sink.file or sink.http: standard output does not say what it stored';
 export const redactNeeds = 'needs arguments: redacted';
+export const checkpointsApart = 'needs a file of its own: checkpoints have no place in the chain';
+/** Do the two paths name one file? */
+export const isSameFile = (one: string | undefined, other: string | undefined): boolean =>
+  one !== undefined && other !== undefined && resolve(one) === resolve(other);
 
 /** `config.audit`: the stream that records what callers and operators did. */
 export const audit = fields({
@@ -144,11 +149,14 @@ export const audit = fields({
   ...auditContents,
   chain: chain.optional().describe(whatChainIs),
 })
-  .superRefine(({ sink: given, required, arguments: shown, redact }, context) => {
-    const problem = (at: string, message: string): void =>
-      context.addIssue({ code: 'custom', message, path: [at] });
-    if (required === true && given === 'stdout') problem('required', requiredNeeds);
-    if (redact !== undefined && shown !== 'redacted') problem('redact', redactNeeds);
+  .superRefine(({ sink: given, required, arguments: shown, redact, chain: linked }, context) => {
+    const problem = (path: string[], message: string): void =>
+      context.addIssue({ code: 'custom', message, path });
+    if (required === true && given === 'stdout') problem(['required'], requiredNeeds);
+    if (redact !== undefined && shown !== 'redacted') problem(['redact'], redactNeeds);
+    const lines = given === 'stdout' ? undefined : given.file?.path;
+    const checkpoints = typeof linked?.checkpoints === 'object' ? linked.checkpoints.file : undefined;
+    if (isSameFile(lines, checkpoints)) problem(['chain', 'checkpoints', 'file'], checkpointsApart);
   })
   .describe(whatAuditIs);
 

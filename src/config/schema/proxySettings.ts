@@ -5,6 +5,8 @@ import { accessLogFields, exportCollector, exported, whatExportIs } from './acce
 import {
   auditContents,
   checkpointInterval,
+  checkpointsApart,
+  isSameFile,
   fileSink,
   httpSink,
   redactNeeds,
@@ -132,6 +134,8 @@ export const proxyAudit = fields({
     if (mounted === undefined && to.file !== undefined) problem(['sink', 'file'], filesNeed);
     if (mounted === undefined && linked?.checkpoints !== undefined)
       problem(['chain', 'checkpoints'], filesNeed);
+    if (isSameFile(to.file?.path, linked?.checkpoints?.file))
+      problem(['chain', 'checkpoints', 'file'], checkpointsApart);
     if (linked !== undefined && given.secretName === undefined) problem(['chain'], chainNeeds);
   })
   .meta(
