@@ -8,7 +8,7 @@ export class Literal {
 }
 
 /** An object with all of its members in their order, also those whose names come again. */
-export class Members {
+class Members {
   readonly entries: [name: string, value: Exact][] = [];
 }
 

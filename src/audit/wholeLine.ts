@@ -2,7 +2,7 @@ import { readSealed, type SealedLine } from './chain.ts';
 import { lineStart } from './lines.ts';
 
 /** A line of a chain in a line of a file. */
-export interface WholeLine {
+interface WholeLine {
   readonly line: SealedLine;
   /** A crash leaves the beginning of a line, to which the next writer may have added a whole one. */
   readonly before: string;
