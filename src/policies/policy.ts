@@ -440,6 +440,8 @@ export interface Exchange {
   signer?: RequestSigner | undefined;
   /** The credentials that `backendAuth` has put into the request. */
   credentials?: PlacedCredential[] | undefined;
+  /** The texts of the path that policies have read as credentials; no log shows them. */
+  pathCredentials?: string[] | undefined;
   /** Policies note the credentials that they send, before they ask for them; absent where nobody reads the notes. */
   readonly sentCredentials?: SentCredential[];
   /** Changes to whatever answer the client gets, errors included. */

@@ -1,3 +1,5 @@
+import { Beginnings } from './beginnings.ts';
+
 /** Shorter values are not replaced: they would tear ordinary words apart. */
 const shortest = 6;
 const longest = 65_536;
@@ -13,6 +15,13 @@ let generation = 0;
 const issued = new Set<string>();
 /** Length of the longest secret that a server ever issued. */
 let longestIssued = 0;
+
+/** Fewer secrets are looked for one by one. */
+const few = 8;
+/** The beginnings of all of them, and of some that are forgotten. */
+const beginnings = new Beginnings();
+/** Secrets that were forgotten since the beginnings were noted. */
+let forgotten = 0;
 
 /** Remembers secrets by their values. A value of several lines is remembered line by line. */
 export function rememberSecrets(values: Iterable<string>): void {
@@ -45,9 +54,17 @@ const hasLength = ({ length }: string): boolean => length >= shortest && length 
 function addNewest(secrets: Set<string>, secret: string): void {
   secrets.delete(secret);
   secrets.add(secret);
+  beginnings.add(secret);
   if (secrets.size <= most) return;
   const [oldest = ''] = secrets;
   secrets.delete(oldest);
+  if (++forgotten >= most) noteBeginnings();
+}
+
+function noteBeginnings(): void {
+  forgotten = 0;
+  beginnings.clear();
+  for (const secrets of [known, issued]) for (const secret of secrets) beginnings.add(secret);
 }
 
 /** Changes whenever other secrets are known: what was hidden before must be hidden anew. */
@@ -63,6 +80,8 @@ function order(): void {
 
 /** The text with every secret that this process knows replaced by `mark`. */
 export function hideSecrets(text: string, mark: string): string {
+  const count = ordered.length + issued.size;
+  if (count === 0 || (count > few && !beginnings.mayBeIn(text))) return text;
   let hidden = text;
   for (const value of issued)
     if (value.length <= hidden.length && hidden.includes(value)) hidden = hidden.replaceAll(value, mark);
@@ -76,5 +95,6 @@ export function forgetSecrets(): void {
   known.clear();
   issued.clear();
   longestIssued = 0;
+  noteBeginnings();
   order();
 }

@@ -21,7 +21,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
 
 /** Every pattern needs one of these; one look for all of them costs less than the patterns. */
 const suspicious =
-  /A[KS]IA|AIza|gh[pousr]_|github_pat_|glpat-|npm_|xox|[sr]k[-_]|-----BEGIN|:\/\/[^\s/?#@]*@|[?&;#][\w-]*=/i;
+  /A[KS]IA|AIza|gh[pousr]_|github_pat_|glpat-|npm_|xox|[sr]k[-_]|-----BEGIN|:\/\/[^\s/?#@]*@|[?&;#][\w-]*=/;
 
 /** The text without known secrets, credentials, and everything that has the form of a secret. */
 export function hideSecretForms(original: string): string {

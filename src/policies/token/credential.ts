@@ -53,7 +53,11 @@ export function tokenReader(
   if (location.kind !== 'expression') return credentialReader(location);
   const { read, readForLog } = textReader(location.expression, `${what}.location`);
   return {
-    read: (exchange) => read(exchange)?.trim() || undefined,
+    read(exchange) {
+      const token = read(exchange)?.trim() || undefined;
+      if (token !== undefined) notePathCredential(exchange, token);
+      return token;
+    },
     texts: (exchange) => present(readForLog(exchange)?.trim()),
     strip(exchange, token) {
       if (isCompactToken(token) || (form === 'any' && token.length >= leastTelling))
@@ -62,6 +66,16 @@ export function tokenReader(
       else stripUsualPlace(exchange, token);
     },
   };
+}
+
+/** Characters of the shortest text that logs hide within a path. */
+const leastHidden = 4;
+
+/** An expression may take the token out of the path, which logs show. */
+function notePathCredential(exchange: Exchange, token: string): void {
+  for (const text of new Set([token, encoded(token)]))
+    if (text.length >= leastHidden && exchange.request.path.includes(text))
+      (exchange.pathCredentials ??= []).push(text);
 }
 
 /** Characters of a text that stands in another field by intent only. */

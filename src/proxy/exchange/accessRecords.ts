@@ -1,5 +1,5 @@
 import { catalogue, type ErrorCode } from '../../errors.ts';
-import type { AccessRecord } from '../../telemetry/index.ts';
+import { hideSecretForms, redacted, type AccessRecord } from '../../telemetry/index.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
 /** The access log record of a finished exchange. */
@@ -10,12 +10,12 @@ export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs:
     durationMs,
     method: exchange.method,
     host: exchange.authority,
-    path: exchange.path,
+    path: shownPath(exchange),
     status: exchange.status,
     requestBytes: exchange.requestBytes,
     responseBytes: exchange.responseBytes,
     client: exchange.remoteAddress,
-    requestId: exchange.id,
+    requestId: exchange.hasMadeId ? exchange.id : hideSecretForms(exchange.id),
     traceparent: exchange.head.get('traceparent') ?? exchange.span?.server.traceparent,
     bind,
     listener: exchange.listener?.name,
@@ -30,6 +30,15 @@ export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs:
     added: exchange.added,
   };
 }
+
+const shownPath = (exchange: LiveExchange): string =>
+  hideSecretForms(withoutCredentials(exchange.path, exchange));
+
+/** The path without the texts that policies of the route have read as credentials. */
+export const withoutCredentials = (path: string, { pathCredentials }: LiveExchange): string =>
+  pathCredentials === undefined
+    ? path
+    : pathCredentials.reduce((rest, text) => rest.replaceAll(text, redacted), path);
 
 /** The same for bytes that were no request, and were answered with an error; of status 0 where a stream was reset. */
 export const refusalRecord = (

@@ -255,6 +255,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   forwardHost: HostRewrite | undefined;
   signer: RequestSigner | undefined;
   credentials: PlacedCredential[] | undefined;
+  pathCredentials: string[] | undefined;
   /** The actions of the chosen backend's policies on its answer. */
   backendOnResponse: CompiledRoute['onResponse'];
   pathReadings: readonly string[] = oneReading;

@@ -17,6 +17,7 @@ import {
 } from '../../tracing/index.ts';
 import type { CompiledRule } from '../routing/router.ts';
 import { computedFields } from './endedFields.ts';
+import { withoutCredentials } from './accessRecords.ts';
 import type { ExchangeTracing, LiveExchange } from './liveExchange.ts';
 import type { RequestSpan } from './requestSpan.ts';
 
@@ -84,7 +85,7 @@ export class RequestTracing implements ExchangeTracing {
         'http.request.method_original': originalOf(exchange.method),
         'server.address': address,
         'server.port': port,
-        'url.full': `${tls === undefined ? 'http' : 'https'}://${name}${hidden(pathOf(exchange.forwardTarget))}`,
+        'url.full': `${tls === undefined ? 'http' : 'https'}://${name}${hidden(withoutCredentials(pathOf(exchange.forwardTarget), exchange))}`,
       }),
     });
     exchange.requestHeaders.set('traceparent', span.upstream.traceparent);
@@ -153,6 +154,9 @@ export class RequestTracing implements ExchangeTracing {
         'mcp.method.name': hiddenText(textOf(exchange.extra?.['mcp.method'])),
       }),
     );
+    // A policy has read a credential out of the path since the span began.
+    if (exchange.pathCredentials !== undefined)
+      server.set(this.shown({ 'url.path': hidden(withoutCredentials(exchange.path, exchange)) }));
     if (route !== undefined) server.rename(`${methodName(exchange.method)} ${route}`);
     if (added !== undefined) server.set(attributesOf(added));
     server.end(status === 0 ? (error ?? 'client_left') : (cutBy ?? failure(status, 500)));
