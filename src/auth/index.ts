@@ -16,6 +16,7 @@ export { guardedFetch } from './guardedFetch.ts';
 export { createIssuerMetadata, type IssuerMetadata, type IssuerMetadataOptions } from './issuerMetadata.ts';
 export { metadataAt, metadataUrls } from './issuerMetadata.ts';
 export { clientAuthentication, providerMessage } from './oauthClient.ts';
+export { hideSent, sentTexts } from './sentTexts.ts';
 export { readClientKeys, type KeyList } from './keyList.ts';
 export { createKeySets, type KeySetsOptions } from './keySets.ts';
 export { resourceMetadata, type ResourceMetadata } from './resourceMetadata.ts';

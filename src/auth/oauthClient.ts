@@ -1,4 +1,5 @@
 import type * as OpenidClient from 'openid-client';
+import { hideSent } from './sentTexts.ts';
 
 /**
  * Chooses how a client authenticates at the token endpoint. RFC 8414 §2: Basic is meant where the metadata names no
@@ -20,15 +21,19 @@ export function clientAuthentication(
     : client.ClientSecretBasic(secret);
 }
 
-/** The reason of a failed call of the library, fit for the log. Its messages hold no values of tokens. */
-export function providerMessage(error: unknown, client: typeof OpenidClient): string {
+/**
+ * The reason of a failed call of the library, fit for the log.
+ * @param sent the `sentTexts` of the call: a provider may repeat them
+ */
+export function providerMessage(
+  error: unknown,
+  client: typeof OpenidClient,
+  sent: readonly string[],
+): string {
   if (error instanceof client.AuthorizationResponseError || error instanceof client.ResponseBodyError)
-    return `the provider answered ${printable(error.error)}: ${printable(error.error_description ?? '')}`;
+    return `the provider answered ${hideSent(error.error, sent)}: ${hideSent(error.error_description, sent)}`;
   const causes: string[] = [];
   for (let at: unknown = error; at instanceof Error && causes.length < 4; at = at.cause)
     causes.push(at.message === '' ? at.name : at.message);
-  return printable(causes.join(': '));
+  return hideSent(causes.join(': '), sent);
 }
-
-/** A text that the provider, or the sender of a callback, has chosen. */
-const printable = (text: string): string => text.slice(0, 300).replaceAll(/[^\x20-\x7e]/g, '?');

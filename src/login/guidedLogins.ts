@@ -11,7 +11,7 @@ import type {
   PlayRefusal,
   RouteView,
 } from '../admin/index.ts';
-import { clientAuthentication, providerMessage } from '../auth/index.ts';
+import { clientAuthentication, providerMessage, sentTexts } from '../auth/index.ts';
 import { textsIn, type Resource } from './metadata.ts';
 import { playedFetch } from './playedFetch.ts';
 import type { OauthClient } from './registration.ts';
@@ -131,7 +131,7 @@ export class GuidedLogins implements LoginViews {
       };
     } catch (error) {
       this.dropClient(login);
-      return { status: 422, refusal: providerMessage(error, library) };
+      return { status: 422, refusal: providerMessage(error, library, sentIn(login)) };
     }
   }
 
@@ -274,3 +274,10 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 
 /** 256 bits, as a PKCE verifier wants them (RFC 7636 §4.1). */
 const random = (): string => randomBytes(32).toString('base64url');
+
+/** The texts that the exchange of the code sends: the refusal must not show them. */
+const sentIn = ({ query, verifier, client }: Login): readonly string[] =>
+  sentTexts(
+    [],
+    new URLSearchParams([...new URLSearchParams(query), ['', verifier], ['', client.secret ?? '']]),
+  );

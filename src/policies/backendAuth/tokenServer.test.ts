@@ -5,7 +5,11 @@ import { toolsWith } from '../tools.testing.ts';
 import { TokenServer } from './tokenServer.ts';
 
 /** The detail of the error, for the log, where the server answers like this. */
-async function detailOf(answer: object | string, form: Readonly<Record<string, string>>): Promise<string> {
+async function detailOf(
+  answer: object | string,
+  form: Readonly<Record<string, string>>,
+  target = '/token',
+): Promise<string> {
   const hosts = {
     use: () => ({
       ask: () =>
@@ -21,7 +25,7 @@ async function detailOf(answer: object | string, form: Readonly<Record<string, s
   const body = Buffer.from(new URLSearchParams(form).toString());
   const headers = [['authorization', 'Basic Z2F0ZXdheTpvcGVuLXNlc2FtZQ==']] as const;
   try {
-    await server.ask({ method: 'POST', target: '/token', headers, body, grantOf: 'user' });
+    await server.ask({ method: 'POST', target, headers, body, grantOf: 'user' });
   } catch (error) {
     assert.ok(error instanceof GatewayError);
     return error.detail ?? '';
@@ -96,4 +100,12 @@ test('a token with a negative lifetime has ended, and one without a lifetime has
     const body = Buffer.from(JSON.stringify({ access_token: 'a', ...said }));
     assert.equal(server.issued('/token', body).expiresAt, expected, JSON.stringify(said));
   }
+});
+
+test('the log has the address of a token endpoint without its query, which may hold a secret', async () => {
+  for (const error of ['invalid_grant', 'server_error'])
+    assert.equal(
+      await detailOf({ error }, {}, '/token?api_key=open-sesame'),
+      `http://idp.test:443/token: status 400, ${error}`,
+    );
 });

@@ -1,9 +1,11 @@
 import { GatewayError } from '../../errors.ts';
+import { hideSent, sentTexts } from '../../auth/index.ts';
+import { shownUrl } from '../../files/index.ts';
 import { valuePattern } from '../fields/httpText.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Host, HostAnswer, HostCall, PolicyTools } from '../policy.ts';
 import { errorInXml } from './awsAnswers.ts';
-import { hideSent, sentTexts } from './sentTexts.ts';
+
 import type { TokenEndpointSettings } from './oauthSchema.ts';
 
 /** A token that a server issued. */
@@ -96,7 +98,7 @@ export class TokenServer {
     const detail = `status ${String(answer.status)}${error === '' ? '' : `, ${error}`}${description === '' ? '' : `: ${description}`}`;
     // RFC 6749 §5.2: the grant is the user's, and a new login gives another one.
     if (grantOf === 'user' && answer.status < 500 && (error === 'invalid_grant' || error === 'invalid_token'))
-      throw new GatewayError('backend_login_required', { detail: `${this.urlOf(target)}: ${detail}` });
+      throw new GatewayError('backend_login_required', { detail: `${this.shownUrlOf(target)}: ${detail}` });
     throw this.failed(target, detail);
   }
 
@@ -118,8 +120,16 @@ export class TokenServer {
     };
   }
 
+  /** The query of a token endpoint may hold a secret. */
+  private shownUrlOf(target: string): string {
+    return shownUrl(this.urlOf(target));
+  }
+
   failed(target: string, detail: string, cause?: unknown): GatewayError {
-    return new GatewayError('backend_auth_failed', { detail: `${this.urlOf(target)}: ${detail}`, cause });
+    return new GatewayError('backend_auth_failed', {
+      detail: `${this.shownUrlOf(target)}: ${detail}`,
+      cause,
+    });
   }
 }
 

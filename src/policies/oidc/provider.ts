@@ -1,5 +1,5 @@
 import type * as OpenidClient from 'openid-client';
-import { boundedFetch, clientAuthentication, providerMessage } from '../../auth/index.ts';
+import { boundedFetch, clientAuthentication, providerMessage, sentTexts } from '../../auth/index.ts';
 import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
 import { endpointOf } from '../../schema/index.ts';
@@ -24,12 +24,13 @@ export interface Granted {
   readonly until: number;
 }
 
-/** A call of the provider: its metadata, and whether anything was sent to it. */
+/** A call of the provider: its metadata, whether anything was sent to it, and the texts of the last request. */
 interface Call {
   readonly client: typeof OpenidClient;
   readonly config: OpenidClient.Configuration;
   readonly metadata: Readonly<Record<string, unknown>>;
   asked: boolean;
+  sent: readonly string[];
 }
 
 /** An OpenID Connect provider, by `openid-client`. The library is loaded with the first login. */
@@ -147,11 +148,15 @@ export class OidcProvider {
       { [client.clockTolerance]: 10 },
       clientAuthentication(client, metadata, clientSecret, tokenEndpointAuth),
     );
-    const call: Call = { client, config, metadata, asked: false };
+    const call: Call = { client, config, metadata, asked: false, sent: [] };
     config.timeout = timeoutSeconds;
     const asks = (): void => void (call.asked = true);
     const send = boundedFetch(this.ended.signal, asks, this.tools.fetch);
-    config[client.customFetch] = (url, options) => send(url, options as RequestInit);
+    config[client.customFetch] = (url, options) => {
+      const { headers, body } = options;
+      call.sent = sentTexts(Object.entries(headers), body instanceof URLSearchParams ? body : undefined);
+      return send(url, options as RequestInit);
+    };
     // `endpointOf` has admitted plain HTTP for the host of an issuer with plain HTTP alone.
     if (issuer.startsWith('http:')) client.allowInsecureRequests(config);
     return call;
@@ -172,10 +177,10 @@ export class OidcProvider {
   }
 }
 
-/** The place in the catalogue of what the library has thrown. Its messages hold no values of tokens. */
-function failure(error: unknown, { client, asked }: Call): GatewayError {
+/** The place in the catalogue of what the library has thrown. */
+function failure(error: unknown, { client, asked, sent }: Call): GatewayError {
   if (error instanceof GatewayError) return error;
-  const detail = providerMessage(error, client);
+  const detail = providerMessage(error, client, sent);
   if (error instanceof client.AuthorizationResponseError || error instanceof client.ResponseBodyError) {
     const isRefusal = error instanceof client.AuthorizationResponseError || error.error === 'invalid_grant';
     return new GatewayError(isRefusal ? 'login_invalid' : 'login_failed', { detail });

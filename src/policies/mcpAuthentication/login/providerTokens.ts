@@ -1,4 +1,4 @@
-import { bodyWithin } from '../../../auth/index.ts';
+import { bodyWithin, hideSent, sentTexts } from '../../../auth/index.ts';
 import { endpointOf } from '../../../schema/index.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import { messageOf } from '../../../errorText.ts';
@@ -73,7 +73,7 @@ async function ask({
   log.warn('Login: the provider refused a grant', {
     issuer,
     status: response.status,
-    error: error.slice(0, 100),
+    error: hideSent(error, sentTexts([...headers], body)),
   });
   if (error === 'invalid_grant' || error === 'invalid_scope') return { kind: 'refused', error };
   return { kind: 'failed' };

@@ -1,4 +1,4 @@
-import type { HeaderLine } from '../../http/index.ts';
+import type { HeaderLine } from '../http/index.ts';
 
 /** A shorter part of a token tells nothing that could be used. */
 const shortestPart = 16;
@@ -7,7 +7,10 @@ const mostShown = 200;
 const mark = '[sent]';
 
 /** The texts that a server got, and may repeat in its answer: tokens and secrets are among them. */
-export function sentTexts(headers: readonly HeaderLine[], body: Buffer | undefined): readonly string[] {
+export function sentTexts(
+  headers: readonly HeaderLine[],
+  body: Buffer | URLSearchParams | undefined,
+): readonly string[] {
   const texts = [
     ...new URLSearchParams(body?.toString()).values(),
     ...headers.flatMap(([, value]) => value.split(' ')),
