@@ -12,9 +12,10 @@ import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { OtlpTarget } from '../model/index.ts';
 import { accessFieldsOf, parseTraceparent, type AccessRecord } from '../telemetry/index.ts';
 import { version } from '../version.ts';
-import type { SpanPlace } from './contract.ts';
+import { maxAttribute, type SpanPlace } from './contract.ts';
 import { exporterFor, type Signal } from './exporter.ts';
 import { ExportQueue, type QueueTools } from './exportQueue.ts';
+import { ownText } from './ownText.ts';
 import { resourceOf } from './resource.ts';
 
 export interface LogExporting {
@@ -65,8 +66,8 @@ export async function startLogExport(
         ...severityOf(record),
         hrTime: hrTime(record.time),
         hrTimeObserved: hrTime(Date.now()),
-        body: `${record.method} ${String(record.status)}`,
-        attributes: clipped({ ...fields, ...record.added }),
+        body: ownText(`${record.method} ${String(record.status)}`),
+        attributes: owned({ ...fields, ...record.added }),
         ...(context && { spanContext: context }),
       });
     },
@@ -77,16 +78,16 @@ export async function startLogExport(
 /** Parts of the record that are no attributes. */
 const inRecord = ['time', 'traceId', 'parentSpanId'];
 
-/** The limit of spans, too: what waits for the collector must not grow with the requests. */
-const maxLength = 4_096;
+/** Fields that wait for the collector do not grow with the requests, and hold nothing else of them in memory. */
+const owned = (fields: Attributes): Attributes =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, ownValue(value)]));
 
-const clipped = (fields: Attributes): Attributes =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      typeof value === 'string' && value.length > maxLength ? value.slice(0, maxLength) : value,
-    ]),
-  );
+function ownValue(value: Attributes[string]): Attributes[string] {
+  if (typeof value === 'string') return ownText(value);
+  if (typeof value !== 'object') return value;
+  const json = JSON.stringify(value);
+  return json.length > maxAttribute ? ownText(json) : (JSON.parse(json) as Attributes[string]);
+}
 
 const hrTime = (ms: number): HrTime => [Math.floor(ms / 1_000), (ms % 1_000) * 1_000_000];
 
@@ -109,6 +110,7 @@ const contextOf = ({ traceId, spanId }: SpanPlace, traceFlags: TraceFlags): Span
 function clientContext({ traceparent }: AccessRecord): SpanContext | undefined {
   const parent = traceparent === undefined ? undefined : parseTraceparent(traceparent);
   if (parent === undefined) return undefined;
-  const { traceId, parentId: spanId, sampled } = parent;
-  return contextOf({ traceId, spanId }, sampled ? TraceFlags.SAMPLED : TraceFlags.NONE);
+  const { traceId, parentId, sampled } = parent;
+  const place = { traceId: ownText(traceId), spanId: ownText(parentId) };
+  return contextOf(place, sampled ? TraceFlags.SAMPLED : TraceFlags.NONE);
 }

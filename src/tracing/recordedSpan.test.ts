@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import { parseTraceparent } from '../telemetry/index.ts';
 import { RecordedSpan, type SpanSource } from './recordedSpan.ts';
@@ -73,4 +75,25 @@ test('attributes have limits, and those beyond them are counted', () => {
   assert.equal(ended?.droppedAttributesCount, 3);
   assert.equal(ended?.attributes['long'], 'y'.repeat(4_096));
   assert.equal(ended?.attributes['name0'], 'again');
+});
+
+test('spans that wait do not keep the texts alive that their attributes were a piece of', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const { source, taken } = spansWith();
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let at = 0; at < 200; at++) {
+    const head = Buffer.alloc(200_000, `user-agent: a usual client ${at} `).toString('latin1');
+    const piece = head.slice(1_000, 1_030);
+    const parent = { traceId: head.slice(2_000, 2_032), spanId: head.slice(3_000, 3_016) };
+    const span = new RecordedSpan(
+      { name: `tools/call ${piece}`, kind: 'server', parent, link: parent, attributes: { piece } },
+      source,
+    );
+    span.end();
+  }
+  collect();
+  assert.equal(taken.length, 200);
+  assert.ok(process.memoryUsage().heapUsed - before < 20_000_000);
 });

@@ -8,7 +8,6 @@ import {
 } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import {
-  maxAttribute,
   type OpenSpan,
   type SpanAttributes,
   type SpanGroup,
@@ -16,6 +15,7 @@ import {
   type SpanStart,
 } from './contract.ts';
 import { newSpanId, newTraceId } from './ids.ts';
+import { ownText } from './ownText.ts';
 
 /** The parts of all spans that are the same. */
 export interface SpanSource extends Pick<ReadableSpan, 'resource' | 'instrumentationScope'> {
@@ -58,8 +58,11 @@ export class RecordedSpan implements OpenSpan, ReadableSpan {
   private readonly tick = performance.now();
 
   constructor({ name, kind, parent, link, startedAt, attributes, group }: SpanStart, source: SpanSource) {
-    this.place = { traceId: parent?.traceId ?? newTraceId(), spanId: newSpanId() };
-    this.name = name;
+    this.place = {
+      traceId: parent === undefined ? newTraceId() : ownText(parent.traceId),
+      spanId: newSpanId(),
+    };
+    this.name = ownText(name);
     this.kind = kinds[kind];
     if (parent !== undefined) this.parentSpanContext = remote(parent);
     this.links = link === undefined ? noLinks : [{ context: remote(link) }];
@@ -88,12 +91,12 @@ export class RecordedSpan implements OpenSpan, ReadableSpan {
         this.droppedAttributesCount++;
         continue;
       }
-      attributes[name] = typeof value === 'string' ? value.slice(0, maxAttribute) : value;
+      attributes[name] = typeof value === 'string' ? ownText(value) : value;
     }
   }
 
   rename(name: string): void {
-    this.name = name;
+    this.name = ownText(name);
   }
 
   end(error?: string): void {
@@ -112,8 +115,8 @@ export class RecordedSpan implements OpenSpan, ReadableSpan {
 }
 
 const remote = ({ traceId, spanId }: SpanPlace): SpanContext => ({
-  traceId,
-  spanId,
+  traceId: ownText(traceId),
+  spanId: ownText(spanId),
   traceFlags: TraceFlags.SAMPLED,
   isRemote: true,
 });
