@@ -8,6 +8,7 @@ import { describe, test, type TestContext } from 'node:test';
 import type { TracingSettings } from '../model/index.ts';
 import { createMetrics, type Logger } from '../telemetry/index.ts';
 import { until } from '../until.testing.ts';
+import { Collector } from './collector.testing.ts';
 import { startExporting, type Exporting } from './sdk.ts';
 
 /** Spans, with what the log says of their export. */
@@ -22,11 +23,15 @@ class Stage {
     this.log = { debug: write, info: write, warn: write, error: write, child: () => this.log };
   }
 
-  start(endpoint: string, protocol: 'http' | 'grpc'): Promise<Exporting> {
+  start(
+    endpoint: string,
+    protocol: 'http' | 'grpc',
+    headers: TracingSettings['headers'] = [],
+  ): Promise<Exporting> {
     const settings: TracingSettings = {
       endpoint,
       protocol,
-      headers: [],
+      headers,
       randomSampling: '1',
       clientSampling: '1',
       resources: {},
@@ -128,4 +133,32 @@ test('spans that find no place are counted and reported', async (t) => {
   assert.ok(await stage.metric('portcullis_spans_dropped_total{reason="queue"} 2'));
   assert.deepEqual(stage.said, ['Spans dropped: too many wait for the collector {"waiting":2048}']);
   await spans.close();
+});
+
+test('an answer that is none of a collector fails its export, and one in JSON does not', async (t) => {
+  let answer = '<html>Welcome</html>';
+  const url = await serve(t, (request, response) => {
+    request.resume().on('end', () => response.end(answer));
+  });
+  const stage = new Stage();
+  const spans = await stage.start(`${url}/v1/traces`, 'http');
+  t.after(() => spans.close());
+  endSpans(spans, 1);
+  await until('dropped spans', () => stage.metric('portcullis_spans_dropped_total{reason="export"} 1'));
+  assert.deepEqual(stage.said, [
+    'Spans dropped: the collector did not take them {"items":1,"reason":"the answer is no OTLP response: <html>Welcome</html>"}',
+  ]);
+  answer = '{"partialSuccess":{}}';
+  endSpans(spans, 1);
+  await until('exported spans', () => stage.metric('portcullis_spans_exported_total 1'));
+});
+
+test('a header over gRPC whose name ends in -bin has the bytes of its Base64 value', async (t) => {
+  await using collector = await Collector.grpc();
+  const stage = new Stage();
+  const spans = await stage.start(collector.url, 'grpc', [{ name: 'tenant-bin', text: 'AP8=' }]);
+  t.after(() => spans.close());
+  endSpans(spans, 1);
+  await until('a span', () => collector.spans.length === 1);
+  assert.deepEqual(collector.heads[0]?.['tenant-bin'], Buffer.from([0, 255]));
 });

@@ -67,12 +67,14 @@ export async function exporterFor<T>(
 ): Promise<Exporter<T>> {
   // The library reads the answer, and only logs a partial success. One export is under way at a time.
   let partial: PartialSuccess | undefined;
+  let unreadable: string | undefined;
   const watched: Signal<T>['serializer'] = {
     serializeRequest: (items) => serializer.serializeRequest(items),
     deserializeResponse: (data) => {
-      const response = serializer.deserializeResponse(data);
-      partial = partialSuccessOf(response);
-      return response;
+      const response = responseIn(serializer, data);
+      if (response === undefined) unreadable = `the answer is no OTLP response: ${beginningOf(data)}`;
+      partial = partialSuccessOf(response ?? {});
+      return response ?? {};
     },
   };
   const delegate = await delegateFor({ ...signal, serializer: watched }, target);
@@ -80,6 +82,7 @@ export async function exporterFor<T>(
   return {
     export(items, done) {
       partial = undefined;
+      unreadable = undefined;
       let isUnderWay = true;
       const end = (failure: string | undefined): void => {
         if (!isUnderWay) return;
@@ -95,7 +98,7 @@ export async function exporterFor<T>(
       const timer = setTimeout(breakOff, most.exportMs, 'the collector did not end its answer in time');
       try {
         delegate.export(items, ({ code, error }) =>
-          end(code === 0 ? undefined : (error?.message ?? 'unknown')),
+          end(code === 0 ? unreadable : (error?.message ?? 'unknown')),
         );
       } catch (error) {
         clearTimeout(timer);
@@ -108,6 +111,21 @@ export async function exporterFor<T>(
     },
   };
 }
+
+/** The answer; some collectors answer in JSON. Undefined for any other text, such as a page of a web server. */
+function responseIn(serializer: Signal<never>['serializer'], data: Uint8Array): ExportResponse | undefined {
+  try {
+    return serializer.deserializeResponse(data);
+  } catch {
+    try {
+      return JSON.parse(Buffer.from(data).toString()) === null ? undefined : {};
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+const beginningOf = (data: Uint8Array): string => Buffer.from(data.subarray(0, 64)).toString();
 
 function partialSuccessOf({ partialSuccess }: ExportResponse): PartialSuccess | undefined {
   if (partialSuccess === undefined) return undefined;
@@ -154,7 +172,9 @@ async function delegateFor<T>(
   const grpc = await import('@grpc/grpc-js');
   const { GrpcTransport } = await import('./grpcTransport.ts');
   const metadata = new grpc.Metadata();
-  for (const { name, text } of headers) metadata.set(name, text);
+  for (const { name, text } of headers)
+    // gRPC sends bytes under these names, in Base64.
+    metadata.set(name, name.endsWith('-bin') ? Buffer.from(text, 'base64') : text);
   const { hostname, port, protocol: scheme } = new URL(endpoint);
   const secure = scheme === 'https:';
   const address = `${hostname}:${port === '' ? (secure ? '443' : '80') : port}`;

@@ -149,6 +149,10 @@ test('a call of an MCP server has a span below the context of _meta, over OTLP/g
   const session = await openSession(`${gateway.url}/mcp`);
   const meta = { traceparent: `00-${traceId}-${parent}-01`, other: 1 };
   await session.request('tools/call', { name: 'echo', arguments: { text: 'a' }, _meta: meta });
+  const unsampled = { traceparent: `00-${traceId}-${parent}-00` };
+  await session.request('tools/call', { name: 'echo', arguments: { text: 'no' }, _meta: unsampled });
+  const unsampledCall = remote.seen.at(-1)?.message.params as { _meta?: Record<string, unknown> };
+  assert.equal(unsampledCall._meta?.['traceparent'], unsampled.traceparent);
   await session.request('tools/call', { name: 'echo', arguments: { text: 'b' } });
   await session.request('tools/list');
   await session.close();
@@ -163,7 +167,8 @@ test('a call of an MCP server has a span below the context of _meta, over OTLP/g
     [below.attributes['mcp.method.name'], below.attributes['gen_ai.tool.name'], own.links.length, list.name],
     ['tools/call', 'echo', 0, 'tools/list'],
   );
-  const calls = remote.seen.filter(({ message }) => message.method?.startsWith('tools/'));
+  // The second call has no span, since its client has not sampled it.
+  const calls = remote.seen.filter(({ message }) => message.method?.startsWith('tools/')).toSpliced(1, 1);
   for (const [index, span] of [below, own, list].entries()) {
     const expected = `00-${span.traceId}-${span.spanId}-01`;
     const { headers, message } = calls[index]!;

@@ -44,6 +44,11 @@ export function collectorOf(
   return { endpoint: endpointOf(url.href, protocol, path ?? usualPath), protocol, headers: [] };
 }
 
-/** A path in the address counts as the base of the path of exports. */
-const endpointOf = (address: string, protocol: 'grpc' | 'http', path: string): string =>
-  protocol === 'http' ? `${address.replace(/\/$/, '')}${path}` : address;
+/** A path in the address counts as the base of the path of exports, and a query stays behind the path. */
+function endpointOf(address: string, protocol: 'grpc' | 'http', path: string): string {
+  if (protocol === 'grpc') return address;
+  const [base = '', query] = address.split('?', 2);
+  const url = `${base.replace(/\/$/, '')}${path}`;
+  if (query === undefined) return url;
+  return `${url}${path.includes('?') ? '&' : '?'}${query}`;
+}

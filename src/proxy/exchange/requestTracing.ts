@@ -97,6 +97,7 @@ export class RequestTracing implements ExchangeTracing {
    */
   call(exchange: LiveExchange, call: TracedCall): CallSpan | undefined {
     const given = call.parent === undefined ? undefined : parseTraceparent(call.parent);
+    if (given?.sampled === false) return undefined;
     const server = exchange.span?.server.place;
     if (server === undefined && (given === undefined || !this.samples(exchange, given, Math.random())))
       return undefined;
