@@ -132,15 +132,18 @@ class Run {
     policies.noteMissing(this.objects);
     const models = new Map<string, GatewayModel>();
     for (const gateway of gateways) {
+      const refusal = proxies.refusal(gateway.key);
+      const serving = { infrastructure: infrastructure.get(gateway.key), refusal };
       this.guard('Gateway', gateway.object, () => {
         if (isAccepted(gateway) && !gateway.waits)
           models.set(gateway.key, { model: modelOf(gateway, process), endpoints: gateway.endpoints });
         proxies.noteClosed(gateway);
-        const refusal = proxies.refusal(gateway.key);
-        this.report.push(gatewayStatus(gateway, infrastructure.get(gateway.key), refusal, now));
+        this.report.push(gatewayStatus(gateway, serving, now));
       });
       for (const set of gateway.sets)
-        this.guard('ListenerSet', set.object, () => this.report.push(listenerSetStatus(set, now)));
+        this.guard('ListenerSet', set.object, () =>
+          this.report.push(listenerSetStatus(set, gateway, serving, now)),
+        );
     }
     for (const policy of backendTls.all) {
       this.guard('BackendTLSPolicy', policy.object, () => {

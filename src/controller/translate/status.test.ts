@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Condition, GatewayAddress } from '../types/index.ts';
-import type { Infrastructure } from './contract.ts';
+import type { Infrastructure, ProxyTrouble, StatusKind } from './contract.ts';
 import { translate } from './index.ts';
 import { readObjects } from './objects.testing.ts';
 
@@ -15,18 +15,30 @@ metadata: { name: gate }
 spec:
   gatewayClassName: ours
   addresses: [{ value: 198.19.1.20 }]
-  listeners: [{ name: web, port: 80, protocol: HTTP }]`);
+  allowedListeners: { namespaces: { from: Same } }
+  listeners: [{ name: web, port: 80, protocol: HTTP }]
+---
+kind: ListenerSet
+metadata: { name: set }
+spec: { parentRef: { name: gate }, listeners: [{ name: more, port: 81, protocol: HTTP }] }`);
 
 interface Status {
   readonly addresses?: readonly GatewayAddress[];
   readonly conditions: readonly Condition[];
 }
 
-/** The status of the Gateway with the proxies that serve it. */
-function gatewayWith(infrastructure: Infrastructure): Status {
-  const surroundings = { ...options, infrastructure: new Map([['default/gate', infrastructure]]) };
-  const { report } = translate(objects, surroundings);
-  return report.find(({ kind }) => kind === 'Gateway')?.status as Status;
+/** The statuses of the Gateway and of its ListenerSet, with the proxies that serve them. */
+function statusesWith(
+  infrastructure: Infrastructure | undefined,
+  troubles: readonly ProxyTrouble[] = [],
+): readonly [Status, Status] {
+  const { report } = translate(objects, {
+    ...options,
+    infrastructure: new Map(infrastructure === undefined ? [] : [['default/gate', infrastructure]]),
+    troubles: new Map([['default/gate', troubles]]),
+  });
+  const of = (wanted: StatusKind): Status => report.find(({ kind }) => kind === wanted)?.status as Status;
+  return [of('Gateway'), of('ListenerSet')];
 }
 
 const programmedOf = ({ conditions }: Status): string =>
@@ -39,7 +51,7 @@ const addresses = (count: number): readonly GatewayAddress[] =>
   Array.from({ length: count }, (_, index) => ({ value: `198.19.1.${String(index + 1)}` }));
 
 test('a Gateway with more addresses than a status can list is programmed, and lists the requested one', () => {
-  const many = gatewayWith({ addresses: addresses(20) });
+  const [many] = statusesWith({ addresses: addresses(20) });
   assert.deepEqual(
     many.addresses?.map(({ value }) => value),
     ['198.19.1.20', ...addresses(15).map(({ value }) => value)],
@@ -48,10 +60,26 @@ test('a Gateway with more addresses than a status can list is programmed, and li
     programmedOf(many),
     'True Programmed the network has given 20 addresses; the status can list 16',
   );
-  const few = gatewayWith({ addresses: addresses(16) });
+  const [few] = statusesWith({ addresses: addresses(16) });
   assert.deepEqual(
     few.addresses?.map(({ value }) => value),
     addresses(16).map(({ value }) => value),
   );
   assert.equal(programmedOf(few), 'True Programmed');
+});
+
+test('a ListenerSet is programmed only while the proxies of its Gateway serve it', () => {
+  const served = { addresses: [{ value: '198.19.1.20' }] };
+  const set = (...surroundings: Parameters<typeof statusesWith>): string =>
+    programmedOf(statusesWith(...surroundings)[1]);
+  assert.equal(set(served), 'True Programmed');
+  assert.equal(set(undefined), 'Unknown Pending proxies are being set up');
+  assert.equal(
+    set(served, [{ refused: ['broken'], broken: [] }]),
+    'False ParentNotProgrammed Gateway default/gate is not programmed: a proxy does not take it: broken',
+  );
+  assert.equal(
+    set({ addresses: [], pending: 'no proxy is available' }),
+    'False ParentNotProgrammed Gateway default/gate is not programmed: no proxy is available',
+  );
 });

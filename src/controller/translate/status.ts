@@ -75,12 +75,15 @@ export function gatewayClassStatus(
   });
 }
 
-export function gatewayStatus(
-  state: GatewayState,
-  infrastructure: Infrastructure | undefined,
-  refusal: Problem | undefined,
-  now: string,
-): StatusUpdate {
+/** The known facts about the proxies of a Gateway. */
+interface Serving {
+  readonly infrastructure: Infrastructure | undefined;
+  /** The reason why proxies do not take its model. */
+  readonly refusal: Problem | undefined;
+}
+
+export function gatewayStatus(state: GatewayState, serving: Serving, now: string): StatusUpdate {
+  const { infrastructure } = serving;
   const { object, sets, insecure } = state;
   const stamp = { now, generation: object.metadata.generation };
   const wrong = gatewayProblem(state);
@@ -88,7 +91,7 @@ export function gatewayStatus(
     object.status?.conditions,
     [
       accepted(wrong, state.listeners.every(isListenerAccepted) ? 'Accepted' : 'ListenersNotValid'),
-      programmed(state, infrastructure, refusal),
+      programmed(state, serving),
       verdict('ResolvedRefs', referenceProblem(state)),
       ...(insecure ? [insecureMode] : []),
     ],
@@ -140,12 +143,7 @@ function gatewayProblem(state: GatewayState): Problem | undefined {
   return problem('ListenersNotValid', 'none of the listeners is accepted');
 }
 
-/** @param refusal why proxies do not take its model */
-function programmed(
-  state: GatewayState,
-  infrastructure: Infrastructure | undefined,
-  refusal: Problem | undefined,
-): Verdict {
+function programmed(state: GatewayState, { infrastructure, refusal }: Serving): Verdict {
   if (!isAccepted(state))
     return verdict('Programmed', problem('Invalid', gatewayProblem(state)?.message ?? ''));
   if (!listenersOf(state).some(isProgrammed))
@@ -226,7 +224,13 @@ function listenerVerdicts(listener: ListenerState, parent: Problem | undefined):
   ];
 }
 
-export function listenerSetStatus(set: SetState, now: string): StatusUpdate {
+/** @param gateway that it belongs to */
+export function listenerSetStatus(
+  set: SetState,
+  gateway: GatewayState,
+  serving: Serving,
+  now: string,
+): StatusUpdate {
   const { object, refused, listeners } = set;
   const stamp = { now, generation: object.metadata.generation };
   const wrong = setProblem(set);
@@ -241,11 +245,25 @@ export function listenerSetStatus(set: SetState, now: string): StatusUpdate {
     ...object.status,
     conditions: mergeConditions(
       object.status?.conditions,
-      [accepted(wrong, whole), verdict('Programmed', notServed)],
+      [
+        accepted(wrong, whole),
+        notServed === undefined ? setProgrammed(gateway, serving) : verdict('Programmed', notServed),
+      ],
       stamp,
     ),
     listeners: listenerStatuses(listeners, object.status?.listeners, stamp),
   });
+}
+
+/** A ListenerSet without a problem of its own is served when its Gateway is. */
+function setProgrammed(gateway: GatewayState, serving: Serving): Verdict {
+  const parent = programmed(gateway, serving);
+  if (parent.status === 'True') return verdict('Programmed', undefined);
+  if (parent.status === 'Unknown') return parent;
+  return verdict(
+    'Programmed',
+    problem('ParentNotProgrammed', `Gateway ${gateway.key} is not programmed: ${parent.message}`),
+  );
 }
 
 function setProblem({ refused, listeners }: SetState): Problem | undefined {
