@@ -17,6 +17,7 @@ import { ask } from './api/client.ts';
 import type { Session } from './api/types.ts';
 import { LoginPage } from './LoginPage.tsx';
 import { pages } from './pages.ts';
+import { ErrorBoundary } from './parts/ErrorBoundary.tsx';
 import { Loaded } from './parts/Loaded.tsx';
 import { Note } from './parts/Note.tsx';
 import { Tag } from './parts/Tag.tsx';
@@ -35,6 +36,7 @@ export function App() {
 
 function Frame({ session }: { session: Session }) {
   const [opened, { toggle, close }] = useDisclosure(false);
+  const [path] = useLocation();
   useHotkeys([['Escape', close]], []);
   return (
     <AppShell
@@ -68,16 +70,18 @@ function Frame({ session }: { session: Session }) {
         <LogoutButton session={session} />
       </AppShell.Navbar>
       <AppShell.Main>
-        <Suspense fallback={<Loader size="sm" aria-label="Loading the page" />}>
-          <Switch>
-            {pages.map(({ path, view }) => (
-              <Route key={path} path={path} component={view} />
-            ))}
-            <Route>
-              <Note tone="warn">The console has no page at this address.</Note>
-            </Route>
-          </Switch>
-        </Suspense>
+        <ErrorBoundary key={path} what="this page">
+          <Suspense fallback={<Loader size="sm" aria-label="Loading the page" />}>
+            <Switch>
+              {pages.map((page) => (
+                <Route key={page.path} path={page.path} component={page.view} />
+              ))}
+              <Route>
+                <Note tone="warn">The console has no page at this address.</Note>
+              </Route>
+            </Switch>
+          </Suspense>
+        </ErrorBoundary>
       </AppShell.Main>
     </AppShell>
   );

@@ -1,21 +1,16 @@
 import { Button, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useRef, useState, type ReactNode } from 'react';
+import { ErrorBoundary } from '../parts/ErrorBoundary.tsx';
 import { Failure } from '../parts/Failure.tsx';
 import { Loaded } from '../parts/Loaded.tsx';
 import { ArgumentForm } from './ArgumentForm.tsx';
 import { argumentsOf, textsFor, type FormValues } from './arguments.ts';
 import type { McpSession, Progress, Watch } from './mcpSession.ts';
-import {
-  McpError,
-  type InputSchema,
-  type Prompt,
-  type Resource,
-  type ResourceTemplate,
-  type Tool,
-} from './mcpTypes.ts';
+import { McpError, type InputSchema, type Prompt, type ResourceTemplate, type Tool } from './mcpTypes.ts';
 import type { Replay } from './replay.ts';
 import { ResultView } from './ResultView.tsx';
+import { promptIn, resourceIn, templateIn, textIn, toolIn } from './serverData.ts';
 import { Tag } from '../parts/Tag.tsx';
 import { expand, schemaOfTemplate } from './uriTemplate.ts';
 
@@ -53,7 +48,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     useUnlisted: (session, name, args, watch) =>
       session.request('tools/call', { name, arguments: args }, watch),
     items: async (session) =>
-      (await session.list<Tool>('tools/list', 'tools')).map((tool) => ({
+      (await session.list('tools/list', 'tools', toolIn)).map((tool) => ({
         name: tool.name,
         description: tool.description,
         about: aboutTool(tool),
@@ -67,7 +62,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     useUnlisted: (session, name, args, watch) =>
       session.request('prompts/get', { name, arguments: args }, watch),
     items: async (session) =>
-      (await session.list<Prompt>('prompts/list', 'prompts')).map((prompt) => ({
+      (await session.list('prompts/list', 'prompts', promptIn)).map((prompt) => ({
         name: prompt.name,
         description: prompt.description,
         schema: schemaOf(prompt),
@@ -79,12 +74,14 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     verb: 'Read',
     useUnlisted: (session, uri, _, watch) => session.request('resources/read', { uri }, watch),
     items: async (session) => [
-      ...(await session.list<Resource>('resources/list', 'resources')).map(({ uri, name, description }) => ({
-        name: uri,
-        description: description ?? name,
-        schema: {},
-        use: (_: object, watch: Watch) => session.request('resources/read', { uri }, watch),
-      })),
+      ...(await session.list('resources/list', 'resources', resourceIn)).map(
+        ({ uri, name, description }) => ({
+          name: uri,
+          description: description ?? name,
+          schema: {},
+          use: (_: object, watch: Watch) => session.request('resources/read', { uri }, watch),
+        }),
+      ),
       ...(await templatesOf(session)).map(({ uriTemplate, name, description }) => ({
         name: uriTemplate,
         description: description ?? name,
@@ -99,7 +96,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
 /** A server with resources may have no templates, and refuse the method. */
 async function templatesOf(session: McpSession): Promise<readonly ResourceTemplate[]> {
   try {
-    return await session.list<ResourceTemplate>('resources/templates/list', 'resourceTemplates');
+    return await session.list('resources/templates/list', 'resourceTemplates', templateIn);
   } catch (error) {
     if (error instanceof McpError) return [];
     throw error;
@@ -109,7 +106,7 @@ async function templatesOf(session: McpSession): Promise<readonly ResourceTempla
 /** The title of a tool, and its hints: nobody checks them. */
 const aboutTool = ({ title, annotations = {} }: Tool): readonly string[] => [
   ...(title === undefined ? [] : [title]),
-  ...Object.entries(annotations).map(([name, value]) => `${name}: ${String(value)}`),
+  ...Object.entries(annotations).map(([name, value]) => `${name}: ${textIn(value) ?? ''}`),
 ];
 
 const schemaOf = ({ arguments: all = [] }: Prompt): InputSchema => ({
@@ -178,7 +175,9 @@ function ItemForm(props: {
       {item === undefined ? (
         <UnlistedForm session={session} kind={kind} replay={replay} />
       ) : (
-        <ListedForm key={name} item={item} kind={kind} replay={recorded === name ? replay : undefined} />
+        <ErrorBoundary key={name} what={`the ${kind.noun} ${name}`}>
+          <ListedForm item={item} kind={kind} replay={recorded === name ? replay : undefined} />
+        </ErrorBoundary>
       )}
     </Stack>
   );
@@ -286,7 +285,11 @@ function UseForm(props: {
         </Group>
         {use.isPending && progress !== undefined && <ProgressLine progress={progress} />}
         {use.error !== null && <Failure error={use.error} doing={`The ${kind.noun}`} />}
-        {use.isSuccess && <ResultView result={use.data} />}
+        {use.isSuccess && (
+          <ErrorBoundary key={use.submittedAt} what="the result">
+            <ResultView result={use.data} />
+          </ErrorBoundary>
+        )}
       </Stack>
     </form>
   );

@@ -4,16 +4,19 @@ import { ArgumentForm } from './ArgumentForm.tsx';
 import { argumentsOf, defaultsOf, textsFor, type FormValues } from './arguments.ts';
 import { formOf, textsOf, type Question } from './questions.ts';
 import type { InputSchema } from './mcpTypes.ts';
+import { ErrorBoundary } from '../parts/ErrorBoundary.tsx';
 import { Failure } from '../parts/Failure.tsx';
 
 /** A question of a server, with the form for its answer. */
 export const QuestionForm = ({ question }: { question: Question }) => (
   <section className="panel" aria-label={`Question ${question.id}`}>
-    {question.method === 'sampling/createMessage' ? (
-      <Sampling question={question} />
-    ) : (
-      <Elicitation question={question} />
-    )}
+    <ErrorBoundary what="this question">
+      {question.method === 'sampling/createMessage' ? (
+        <Sampling question={question} />
+      ) : (
+        <Elicitation question={question} />
+      )}
+    </ErrorBoundary>
   </section>
 );
 

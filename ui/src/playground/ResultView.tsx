@@ -1,18 +1,6 @@
 import { ValueTree } from '../parts/ValueTree.tsx';
 import { Tag } from '../parts/Tag.tsx';
-
-/** A part of the content of a tool, of the contents of a resource, or of a message of a prompt. */
-interface Block {
-  readonly type?: string;
-  readonly text?: string;
-  /** Bytes in base64. */
-  readonly data?: string;
-  readonly blob?: string;
-  readonly mimeType?: string;
-  readonly uri?: string;
-  /** A resource inside a content. */
-  readonly resource?: Block;
-}
+import { blockIn, textIn } from './serverData.ts';
 
 interface Result {
   readonly isError?: unknown;
@@ -25,7 +13,7 @@ interface Result {
 /** A block with the role or the address that stands above it. */
 interface Shown {
   readonly head: string | undefined;
-  readonly block: Block;
+  readonly block: unknown;
 }
 
 /** Pictures that browsers show without running anything. */
@@ -69,21 +57,21 @@ export function ResultView({ result }: { result: unknown }) {
 /** The blocks of a result in their order; undefined for a result of another form. */
 function blocksOf({ content, contents, messages }: Result): readonly Shown[] | undefined {
   if (Array.isArray(content))
-    return (content as readonly Block[]).map((block) => ({ head: undefined, block }));
+    return (content as readonly unknown[]).map((block) => ({ head: undefined, block }));
   if (Array.isArray(contents))
-    return (contents as readonly Block[]).map((block) => ({
-      head: [block.uri, block.mimeType].filter((part) => part !== undefined).join(' · '),
-      block,
-    }));
+    return (contents as readonly unknown[]).map((block) => {
+      const { uri, mimeType } = blockIn(block);
+      return { head: [uri, mimeType].filter((part) => part !== undefined).join(' · '), block };
+    });
   if (!Array.isArray(messages)) return undefined;
-  return (messages as readonly { readonly role?: string; readonly content?: Block }[]).map(
-    ({ role, content: block = {} }) => ({ head: role, block }),
-  );
+  return (messages as readonly unknown[]).map((message) => {
+    const { role, content: block = {} } = Object(message) as { role?: unknown; content?: unknown };
+    return { head: textIn(role), block };
+  });
 }
 
-function BlockView({ block }: { block: Block }) {
-  const { type, text, blob, mimeType = '', resource } = block;
-  const data = block.data ?? blob;
+function BlockView({ block }: { block: unknown }) {
+  const { type, text, blob, mimeType = '', resource, data = blob } = blockIn(block);
   if (resource !== undefined && type === 'resource') return <BlockView block={resource} />;
   if (text !== undefined && mimeType.startsWith('text/html'))
     // Without scripts, forms and an origin of its own.

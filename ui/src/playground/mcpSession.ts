@@ -112,13 +112,21 @@ export class McpSession {
     await send(route, { method: 'DELETE', path, headers: this.headers() });
   }
 
-  /** Asks for all pages of a list; a server without the ability has none. */
-  async list<T>(method: string, member: string): Promise<readonly T[]> {
+  /**
+   * Asks for all pages of a list; a server without the ability has none.
+   * @param read gives undefined for an entry that is no item
+   */
+  async list<T>(
+    method: string,
+    member: string,
+    read: (entry: unknown) => T | undefined,
+  ): Promise<readonly T[]> {
     const found: T[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < mostPages; page += 1) {
       const result = await this.request(method, cursor === undefined ? {} : { cursor });
-      found.push(...((result[member] as readonly T[] | undefined) ?? []));
+      const entries: unknown = result[member];
+      if (Array.isArray(entries)) found.push(...entries.flatMap((entry: unknown) => read(entry) ?? []));
       const next = result['nextCursor'];
       if (typeof next !== 'string') break;
       cursor = next;

@@ -54,6 +54,19 @@ export interface ResourceTemplate {
   readonly description?: string;
 }
 
+/** A part of the content of a tool, of the contents of a resource, or of a message of a prompt. */
+export interface Block {
+  readonly type?: string;
+  readonly text?: string;
+  /** Bytes in base64. */
+  readonly data?: string;
+  readonly blob?: string;
+  readonly mimeType?: string;
+  readonly uri?: string;
+  /** A resource inside a content. */
+  readonly resource?: Readonly<Record<string, unknown>>;
+}
+
 /** A JSON-RPC message that the page received. */
 export interface Message {
   readonly id?: unknown;

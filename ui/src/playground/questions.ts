@@ -1,6 +1,7 @@
 /** Questions of servers that a person answers in the page. */
 
 import type { InputSchema } from './mcpTypes.ts';
+import { blockIn, schemaIn, textIn } from './serverData.ts';
 
 /** A request of a server to its client. */
 export interface Asked {
@@ -74,29 +75,19 @@ export class Questions {
 
 /** The form of an elicitation; undefined where it asks the person to open an address. */
 export const formOf = ({ params }: Asked): InputSchema | undefined =>
-  params['mode'] === 'url' ? undefined : ((params['requestedSchema'] as InputSchema | undefined) ?? {});
+  params['mode'] === 'url' ? undefined : schemaIn(params['requestedSchema']);
 
 /** The texts of a request for sampling, in their order. */
 export function textsOf({ params }: Asked): readonly { readonly role: string; readonly text: string }[] {
   const { systemPrompt, messages } = params;
-  const rows = Array.isArray(messages) ? (messages as readonly SamplingMessage[]) : [];
+  const rows: readonly unknown[] = Array.isArray(messages) ? messages : [];
   return [
     ...(typeof systemPrompt === 'string' ? [{ role: 'system', text: systemPrompt }] : []),
-    ...rows.map(({ role, content }) => ({
-      role,
-      text: [content]
-        .flat()
-        .map((part) => part.text ?? JSON.stringify(part))
-        .join('\n'),
-    })),
+    ...rows.map((row) => {
+      const { role, content } = Object(row) as { readonly role?: unknown; readonly content?: unknown };
+      const parts: readonly unknown[] = Array.isArray(content) ? content : [content];
+      const texts = parts.map((part) => blockIn(part).text ?? textIn(part) ?? '');
+      return { role: textIn(role) ?? '', text: texts.join('\n') };
+    }),
   ];
-}
-
-interface SamplingMessage {
-  readonly role: string;
-  readonly content: SamplingContent | readonly SamplingContent[];
-}
-
-interface SamplingContent {
-  readonly text?: string;
 }

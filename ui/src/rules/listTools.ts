@@ -1,7 +1,7 @@
 import type { RouteView } from '../api/types.ts';
 import { credentialHeader } from '../connect/credentials.ts';
 import { McpSession } from '../playground/mcpSession.ts';
-import type { Tool } from '../playground/mcpTypes.ts';
+import { toolIn } from '../playground/serverData.ts';
 
 /**
  * The names of the tools that a route lists for a caller. It opens a session for that, and ends it.
@@ -18,7 +18,7 @@ export async function listTools(route: RouteView, credential: string): Promise<r
   });
   try {
     await session.open();
-    return (await session.list<Tool>('tools/list', 'tools')).map(({ name }) => name);
+    return (await session.list('tools/list', 'tools', toolIn)).map(({ name }) => name);
   } finally {
     await session.close();
   }
