@@ -6,6 +6,7 @@ import { readFilesOf } from '../mcp/targets/facts.ts';
 import { buildModel } from './build/model.ts';
 import { missingCommands, namedFiles, type NamedFile } from './files.ts';
 import { isLiteral } from './literals.ts';
+import { checkOperatorAddresses } from './operatorAddresses.ts';
 import { readOverrides } from './overrides.ts';
 import { formatPath, valueAt, type Path } from './path.ts';
 import { compareProblems, type Problem } from './problem.ts';
@@ -96,8 +97,9 @@ function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
       'value',
       'is longer than connectionTerminationDeadline, after which everything is closed',
     );
-    return { ok: false, problems, files };
   }
+  checkOperatorAddresses(model, report);
+  if (problems.length > 0) return { ok: false, problems: problems.toSorted(compareProblems), files };
   const levelPath = ['config', 'logging', 'level'];
   const places = {
     top: placeOf([]),
