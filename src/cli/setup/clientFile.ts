@@ -84,53 +84,81 @@ function serverOf(
   const { command } = entry;
   const note = (field: string): void =>
     void left.push(`${name}.${field}: it names a value that only the client knows; set it in .env`);
+  const noteLiteral = (field: string, text: unknown): void => {
+    if (typeof text === 'string' && isPlaceholder(text))
+      left.push(
+        `${name}${field}: ${text} names a value that only the client knows; write it into the configuration`,
+      );
+  };
   if (typeof url === 'string' && URL.canParse(url) && /^https?:/.test(url)) {
     const kind = [entry['type'], entry['transport']].includes('sse') ? 'sse' : 'http';
+    noteLiteral('.url', url);
     const headers = valuesOf(entry['headers'], (field) => note(`headers.${field}`));
     return remote(name, { url, kind, headers }, others);
   }
   if (typeof command !== 'string' || command === '') return undefined;
   const args = Array.isArray(entry['args']) ? entry['args'].map(String) : [];
-  for (const word of [command, ...args])
-    if (/\$\{\w+/.test(word))
-      left.push(`${name}: ${word} names a value that only the client knows; write it into the configuration`);
-  const bridged = bridgedServer(name, [command, ...args], others, left);
-  if (bridged !== undefined) return bridged;
   const env = valuesOf(entry['env'], (field) => note(`env.${field}`));
+  const bridged = bridgeIn([command, ...args]);
+  if (bridged !== undefined) {
+    left.push(
+      `${name}: mcp-remote logs a user in; give the gateway a credential (backendAuth), if the server needs one`,
+    );
+    noteLiteral('.url', bridged.url);
+    const { headers, unused } = withVariables(bridged.headers, env);
+    for (const key of unused) left.push(`${name}.env.${key}: only mcp-remote uses it`);
+    const known = valuesOf(headers, (field) => note(`headers.${field}`));
+    return remote(name, { url: bridged.url, kind: 'http', headers: known }, others);
+  }
+  for (const word of [command, ...args]) noteLiteral('', word);
   const server = local(name, { command, args, env }, others);
   const { cwd } = entry;
   if (typeof cwd !== 'string') return server;
+  noteLiteral('.cwd', cwd);
   const stdio = server.target['stdio'] as Fields;
   return { ...server, target: { ...server.target, stdio: { ...stdio, cwd: cwd.replaceAll('$', '$$$$') } } };
 }
+
+/** The client puts a value of its own in, such as that of `${input:key}`. */
+const isPlaceholder = (text: string): boolean => /\$\{[^}]*\}/.test(text);
 
 /** Texts by name. A placeholder of the client becomes an empty value, and is reported. */
 function valuesOf(value: unknown, lost: (name: string) => void): Record<string, string> {
   if (!isFields(value)) return {};
   return Object.fromEntries(
     Object.entries(value).map(([name, text]) => {
-      const isPlaceholder = /\$\{[^}]*\}/.test(String(text));
-      if (isPlaceholder) lost(name);
-      return [name, isPlaceholder ? '' : String(text)];
+      const isLost = isPlaceholder(String(text));
+      if (isLost) lost(name);
+      return [name, isLost ? '' : String(text)];
     }),
   );
 }
 
-/** `mcp-remote URL` connects a client to a server over HTTP. The gateway does that itself. */
-function bridgedServer(
-  name: string,
+/** The server of `mcp-remote URL`, which connects a client to it over HTTP. The gateway does that itself. */
+function bridgeIn(
   words: readonly string[],
-  others: readonly Server[],
-  left: string[],
-): Server | undefined {
+): { readonly url: string; readonly headers: Readonly<Record<string, string>> } | undefined {
   const at = words.findIndex((word) => /^mcp-remote(?:@[\w.]+)?$/.test(word));
   const url = words.slice(at + 1).find((word) => /^https?:/.test(word));
   if (at < 0 || url === undefined) return undefined;
-  left.push(
-    `${name}: mcp-remote logs a user in; give the gateway a credential (backendAuth), if the server needs one`,
-  );
   const headers = words.flatMap((word, index) => (word === '--header' ? [words[index + 1] ?? ''] : []));
-  return remote(name, { url, kind: 'http', headers: headersOf(headers) }, others);
+  return { url, headers: headersOf(headers) };
+}
+
+/** Headers in which mcp-remote puts variables of its environment. @returns the variables that no header names, too */
+function withVariables(
+  headers: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>>,
+): { readonly headers: Readonly<Record<string, string>>; readonly unused: readonly string[] } {
+  const unused = new Set(Object.keys(env));
+  const filled = Object.entries(headers).map(([header, text]) => [
+    header,
+    text.replaceAll(/\$\{(\w+)\}/g, (placeholder, key: string) => {
+      unused.delete(key);
+      return env[key] ?? placeholder;
+    }),
+  ]);
+  return { headers: Object.fromEntries(filled) as Record<string, string>, unused: [...unused] };
 }
 
 const headersOf = (lines: readonly string[]): Record<string, string> =>

@@ -193,6 +193,41 @@ test('imports the file of VS Code with its comments, and reports values that onl
   );
 });
 
+test('reports a placeholder of the client in an address and in a folder', () => {
+  const { left } = importing(
+    'mcp.json',
+    `{"mcpServers": {
+      "a": {"url": "https://a.example/mcp?k=\${input:k}"},
+      "b": {"command": "b", "cwd": "\${workspaceFolder}/x"},
+      "c": {"command": "npx", "args": ["mcp-remote", "https://c.example/\${input:k}"]}
+    }}`,
+  );
+  assert.deepEqual(
+    left.map((line) => line.split(':')[0]),
+    ['a.url', 'b.cwd', 'c', 'c.url'],
+  );
+});
+
+test('headers of mcp-remote get their variables from the environment of the entry', () => {
+  const { servers, left } = importing(
+    'mcp.json',
+    `{"mcpServers": {"rem": {
+      "command": "npx",
+      "args": ["mcp-remote", "https://a.example/mcp",
+        "--header", "Authorization:\${AUTH_HEADER}", "--header", "X-Key: \${KEY}"],
+      "env": {"AUTH_HEADER": "Bearer t", "DEBUG": "1"}
+    }}}`,
+  );
+  assert.deepEqual(
+    servers.map(({ secrets }) => secrets),
+    [{ REM_AUTHORIZATION: 't', REM_X_KEY: '' }],
+  );
+  assert.deepEqual(left.slice(1), [
+    'rem.env.DEBUG: only mcp-remote uses it',
+    'rem.headers.X-Key: it names a value that only the client knows; set it in .env',
+  ]);
+});
+
 test('imports command lines of supergateway', () => {
   const { servers, left } = importing(
     'supergateway',
