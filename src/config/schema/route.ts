@@ -10,22 +10,19 @@ import {
   method,
   objectName,
   oneOf,
-  parsed,
   regex,
 } from '../../schema/index.ts';
 import { RouteExpressions } from '../../regex/index.ts';
 import { backendAddresses, backendPolicies } from './backendPolicies.ts';
+import { path } from './path.ts';
 import { mcpBackend } from './mcp.ts';
 import { policiesOn } from '../../policies/facts.ts';
 import { routePolicies } from './policies.ts';
 
-const path = (expected: string): z.ZodType<string, string> =>
-  parsed(expected, (text) => (/^\/[^?#\s]*$/.test(text) ? text : undefined));
-
 const pathMatch = oneOf(
   fields({
-    exact: path('a path that begins with /').optional().describe('The whole path.'),
-    pathPrefix: path('a path that begins with /')
+    exact: path.optional().describe('The whole path.'),
+    pathPrefix: path
       .optional()
       .describe('Whole segments from the start: /api holds for /api and /api/x, not for /apis.'),
     regex: regex.optional().describe('A regular expression (RE2) that matches the whole path.'),
