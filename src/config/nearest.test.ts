@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { nearest } from './nearest.ts';
+import { nearest, suggestion } from './nearest.ts';
 
 const names = ['port', 'listeners', 'clear_env', 'pathPrefix', 'exact', 'regex', 'mcpAuthentication'];
 
@@ -18,4 +18,9 @@ test('typing errors, other ways of writing and halves of a word find their field
     ['', undefined],
   ];
   for (const [word, expected] of cases) assert.equal(nearest(word, names), expected, word);
+});
+
+test('an empty name is never suggested', () => {
+  assert.equal(suggestion('a', ['']), 'none is defined');
+  assert.equal(suggestion('a', ['', 'main']), 'defined: main');
 });

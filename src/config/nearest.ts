@@ -38,7 +38,9 @@ function editDistance(a: string, b: string, limit: number): number {
 }
 
 /** The name to write in place of one that does not exist. */
-export function suggestion(word: string, known: readonly string[]): string {
+export function suggestion(word: string, names: readonly string[]): string {
+  // An empty name is no suggestion.
+  const known = names.filter((name) => name !== '');
   const meant = nearest(word, known);
   if (meant !== undefined) return `did you mean ${meant}?`;
   return known.length === 0 ? 'none is defined' : `defined: ${known.join(', ')}`;

@@ -25,7 +25,7 @@ function toolOf(word: string, servers: readonly Server[]): { server: string; too
   const server = named ?? (servers.length === 1 ? first : undefined);
   if (server === undefined)
     throw new UsageError(
-      `--allow: expected SERVER:TOOL, because there are several servers, and got ${JSON.stringify(word)}`,
+      `--allow: expected SERVER:TOOL with one of the servers ${servers.map(({ name }) => name).join(', ')}, and got ${JSON.stringify(word)}`,
     );
   const tool = named === undefined ? word : word.slice(colon + 1);
   return { server: server.name, tool: tool === '*' ? undefined : tool };

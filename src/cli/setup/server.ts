@@ -35,6 +35,11 @@ export function readServer(
   others: readonly Server[],
 ): Server {
   const [, given, spec = ''] = /^(?:([A-Za-z0-9-]+)=)?(.*)$/s.exec(text.trim()) ?? [];
+  const [, misnamed] = /^(\w+)=/.exec(spec) ?? [];
+  if (misnamed !== undefined)
+    throw new UsageError(
+      `--server: a name has letters, digits and dashes, and got ${JSON.stringify(misnamed)}`,
+    );
   if (/^https?:\/\//.test(spec)) {
     if (!URL.canParse(spec)) throw new UsageError(`--server: ${JSON.stringify(spec)} is not a URL`);
     if (Object.keys(env).length > 0) throw new UsageError(`--env: ${spec} is not a program`);

@@ -63,7 +63,7 @@ test('a server is a package, a command or a URL, and gets a name that no other s
     name: 'shop',
     stdio: { cmd: '/opt/node/bin/node', args: ['/srv/shop.js'] },
   });
-  for (const wrong of ['', 'npm:', 'node "a', 'https://['])
+  for (const wrong of ['', 'npm:', 'node "a', 'https://[', 'my_server=cat'])
     assert.throws(() => readServer(wrong, {}, []), /--server/, wrong);
   assert.throws(() => readServer('https://a.example', { A: 'b' }, []), /--env/);
 });
@@ -101,6 +101,7 @@ test('with several servers, a rule names the server of a tool', () => {
   assert.ok(text.includes(`'"h" in jwt.groups'`));
   for (const wrong of ['g', '=x', 'g=', 'g=x', 'g=three:x'])
     assert.throws(() => readGrant(wrong, servers), /--allow/, wrong);
+  assert.throws(() => readGrant('g=three:x', servers), /one of the servers one, two, and got "three:x"/);
 });
 
 test('no server and no key shares the variable of another', () => {
