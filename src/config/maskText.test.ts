@@ -41,7 +41,7 @@ binds:
         - key: "masked"
         - { key: $FROM_VARIABLE }
         - key: "masked"
-          metadata: { team: a }
+          metadata: { team: "masked" }
       authorization: { rules: ['jwt.sub == "a"'] }
     routes:
     - backends:
