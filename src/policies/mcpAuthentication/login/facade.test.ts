@@ -331,6 +331,31 @@ test('a client gets only scopes that the gateway offers, at a login and at a ref
   assert.equal((await stage.redeem(client, '', { ...refresh, scope: 'api://mcp/use' })).status, 200);
 });
 
+test('a client may repeat at a refresh what the provider has granted beyond its request', async (t) => {
+  let answered = { access_token: 'token', token_type: 'Bearer', refresh_token: '1', scope: 'email mcp:use' };
+  const provider = await startLoopback((request, response) => jsonAnswer(answered)(request, response));
+  t.after(() => provider.close());
+  const offer = { scopes: ['mcp:use'], offeredScopes: ['mcp:use'] };
+  const stage = stageOf(provider.url, { ...toolsWith([]), sealingKey }, undefined, offer);
+  t.after(() => stage.facade.close());
+  const client = await stage.register();
+  const refreshTokenOf = ({ body }: Reply): string =>
+    (JSON.parse(String(body)) as { readonly refresh_token: string }).refresh_token;
+  const code = parameterOf(await stage.callback(client), 'code');
+  let refresh_token = refreshTokenOf(await stage.redeem(client, code));
+  const refresh = (scope: string): Promise<Reply> =>
+    stage.redeem(client, '', { grant_type: 'refresh_token', refresh_token, scope });
+  // A narrower answer does not end what the login has granted.
+  answered = { ...answered, refresh_token: '2', scope: 'mcp:use' };
+  for (const scope of ['mcp:use', 'email mcp:use']) {
+    const renewed = await refresh(scope);
+    assert.equal(renewed.status, 200, String(renewed.body));
+    refresh_token = refreshTokenOf(renewed);
+  }
+  assert.equal(errorIn(await refresh('email Mail.ReadWrite')), 'invalid_scope');
+  assert.equal(parameterOf(await stage.authorize(client, { scope: 'email' }), 'error'), 'invalid_scope');
+});
+
 test('the consent page names the scopes that the client gets', async () => {
   const stage = stageOf(shared.issuer, { ...toolsWith([]), sealingKey });
   const client = await stage.register();

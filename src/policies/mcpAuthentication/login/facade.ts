@@ -81,7 +81,13 @@ const granted = z.object({
   callback: z.string(),
   until: z.number(),
 });
-const refresh = z.object({ client: z.string(), ...keyed, token: z.string() });
+/** `scope`: what the provider has granted at the login, if it has said so. */
+const refresh = z.object({
+  client: z.string(),
+  ...keyed,
+  token: z.string(),
+  scope: z.string().optional(),
+});
 
 /** The answer to a grant; `used` where the provider was not asked, because the login has redeemed a code before. */
 type GrantAnswer = TokenAnswer | { readonly kind: 'used' };
@@ -329,13 +335,14 @@ export class LoginFacade {
 
   private async refresh(exchange: Exchange, id: string, asked: TokenRequest): Promise<Reply> {
     const { form } = asked;
-    const scope = form.get('scope') ?? '';
-    if (this.refusesScope(exchange, scope))
-      return oauthError('invalid_scope', 'the gateway does not offer one of these scopes');
     const written = form.get('refresh_token') ?? '';
     const held = refresh.safeParse(this.seal.open('refresh', written));
     if (!held.success || !isOf(held.data, id))
       return oauthError('invalid_grant', 'the refresh token is not valid for this client');
+    const scope = form.get('scope') ?? '';
+    // Clients repeat what they were granted, which may be more than they asked for (RFC 6749 §6).
+    if (this.refusesScope(exchange, scope, held.data.scope))
+      return oauthError('invalid_scope', 'the gateway does not offer one of these scopes');
     const client = await this.clients.prove(id, asked);
     if ('status' in client) return client;
     if (lacksProof(held.data, client)) return needsAssertion;
@@ -344,7 +351,8 @@ export class LoginFacade {
       refresh_token: held.data.token,
       ...(scope === '' ? {} : { scope }),
     });
-    return this.tokens(answer, issuedTo(held.data, client), written);
+    const issued = { ...issuedTo(held.data, client), scope: held.data.scope };
+    return this.tokens(answer, issued, written);
   }
 
   /** @param login the one that ends with this call, whatever comes of it */
@@ -375,16 +383,15 @@ export class LoginFacade {
   }
 
   /** Passes tokens on; a refresh token is sealed, because it is worth something together with the shared secret. */
-  private tokens(answer: GrantAnswer, { client, provenAt }: Issued, before: string | undefined): Reply {
+  private tokens(answer: GrantAnswer, issued: Issued, before: string | undefined): Reply {
     if (answer.kind === 'used') return oauthError('invalid_grant', 'the code was used before');
     if (answer.kind === 'refused') return oauthError(answer.error, 'the identity provider refused the grant');
     if (answer.kind === 'failed')
       return oauthError('server_error', 'the identity provider has not answered as expected', 502);
     const { access_token, expires_in, scope, refresh_token: next } = answer.tokens;
-    const renewed =
-      typeof next === 'string'
-        ? this.seal.seal('refresh', { client, provenAt, token: next } satisfies z.infer<typeof refresh>)
-        : before;
+    const { client, provenAt, scope: granted = grantedScope(scope) } = issued;
+    const held = { client, provenAt, token: String(next), scope: granted } satisfies z.infer<typeof refresh>;
+    const renewed = typeof next === 'string' ? this.seal.seal('refresh', held) : before;
     return json(200, {
       access_token,
       token_type: 'Bearer',
@@ -399,11 +406,13 @@ export class LoginFacade {
   /**
    * The provider knows the client of the operator, which may have rights at other servers. So MCP clients get only the
    * scopes that the gateway offers, and those that its rules require.
+   * @param granted what the provider has granted at the login of a client
    */
-  private refusesScope({ request, ruleScopes = [] }: Exchange, scope: string): boolean {
+  private refusesScope({ request, ruleScopes = [] }: Exchange, scope: string, granted = ''): boolean {
     const { offeredScopes } = this.shared;
     if (offeredScopes.length === 0) return false;
-    const other = scopesOf(scope).find((one) => !offeredScopes.includes(one) && !ruleScopes.includes(one));
+    const known = [...offeredScopes, ...ruleScopes, ...scopesOf(granted)];
+    const other = scopesOf(scope).find((one) => !known.includes(one));
     if (other === undefined) return false;
     request.annotate('login', `refused: scopesSupported does not have the scope ${other.slice(0, 128)}`);
     return true;
@@ -461,7 +470,7 @@ function withQuery(redirectUri: string, parameters: URLSearchParams): string {
 }
 
 /** The client that a code or a refresh token was issued to. */
-type Issued = Pick<z.infer<typeof refresh>, 'client' | 'provenAt'>;
+type Issued = Pick<z.infer<typeof refresh>, 'client' | 'provenAt' | 'scope'>;
 
 const isOf = ({ client }: Issued, id: string): boolean => equal(client, digest(id));
 
@@ -480,6 +489,10 @@ const needsAssertion = oauthError(
   'the client must send client_assertion to the issuer where it has logged in',
   401,
 );
+
+/** A longer text would make the refresh token too long. */
+const grantedScope = (scope: unknown): string | undefined =>
+  typeof scope === 'string' && scope.length <= 1_024 ? scope : undefined;
 
 const scopesOf = (text: string): string[] => text.split(' ').filter((scope) => scope !== '');
 
