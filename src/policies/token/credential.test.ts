@@ -117,6 +117,8 @@ test('a credential that only some servers find in a header counts as a malformed
   for (const lines of [
     ['Bearer\tforged'],
     ['bearer\xa0forged'],
+    ['\x85Bearer forged'],
+    ['x, \xe2\x80\x83Bearer forged'],
     ['x', 'Bearer forged'],
     ['x, bearer forged'],
     ['x,\tBearer\tforged'],

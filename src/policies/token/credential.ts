@@ -144,6 +144,9 @@ function dropParameters(exchange: Exchange, isDropped: (pair: string) => boolean
   exchange.forwardTarget = withoutParameters(exchange.forwardTarget, isDropped);
 }
 
+/** Bytes beyond ASCII count as blanks, because UTF-8 and Latin-1 have blanks among them. */
+const leadingBlanks = /^[\s\x80-\xff]+/;
+
 function headerReader(name: string, prefix: string): CredentialReader {
   const scheme = prefix.trimEnd().toLowerCase();
   // An authentication scheme is a word of its own: `Bearerx` is another one (RFC 9110 §11.4).
@@ -157,7 +160,9 @@ function headerReader(name: string, prefix: string): CredentialReader {
       if (value === undefined) return undefined;
       if (begins(value, / /)) return value.slice(scheme.length).trim();
       // Some servers take other white space, or the last of several lines, which a comma joins here.
-      return value.split(',').some((part) => begins(part.trim(), /[\s\x80-\xff]/)) ? '' : undefined;
+      return value.split(',').some((part) => begins(part.replace(leadingBlanks, ''), /[\s\x80-\xff]/))
+        ? ''
+        : undefined;
     },
     // A caller that leaves out the scheme has sent its token all the same.
     texts(exchange) {
