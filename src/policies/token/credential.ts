@@ -52,10 +52,12 @@ export function tokenReader(
 ): TokenReader {
   if (location.kind !== 'expression') return credentialReader(location);
   const { read, readForLog } = textReader(location.expression, `${what}.location`);
+  // A token from elsewhere could be chosen so that logs hide the path.
+  const readsPath = /path|uri/i.test(location.expression);
   return {
     read(exchange) {
       const token = read(exchange)?.trim() || undefined;
-      if (token !== undefined) notePathCredential(exchange, token);
+      if (token !== undefined && readsPath) notePathCredential(exchange, token);
       return token;
     },
     texts: (exchange) => present(readForLog(exchange)?.trim()),

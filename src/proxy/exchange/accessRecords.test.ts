@@ -33,15 +33,24 @@ test('a record shows no token and no configured secret in the path and in the id
   assert.deepEqual([requestId, path], ['[redacted]', '/plain']);
 });
 
-test('a record does not show what a policy took out of the path as a token', async () => {
-  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'ES256', use: 'sig' };
-  const jwtAuth = policySchemas.jwtAuth.parse({
-    mode: 'strict',
-    location: { expression: 'request.path.split("/")[1]' },
+const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'ES256', use: 'sig' };
+const tokenAt = (expression: string, mode: string): unknown =>
+  policySchemas.jwtAuth.parse({
+    mode,
+    location: { expression },
     issuer: 'https://issuer.test',
     jwks: { inline: JSON.stringify({ keys: [jwk] }) },
   });
+
+test('a record does not show what a policy took out of the path as a token', async () => {
+  const jwtAuth = tokenAt('request.path.split("/")[1]', 'strict');
   const { path, error, reason } = await recordOf({ jwtAuth }, get('/opaque-token-1/orders'));
   assert.deepEqual([path, error], ['/[redacted]/orders', 'token_invalid'], reason ?? 'no reason');
+});
+
+test('a client cannot hide its path from the log by a text that it sends elsewhere', async () => {
+  const jwtAuth = tokenAt('request.headers["x-token"]', 'permissive');
+  const { path, status } = await recordOf({ jwtAuth }, get('/admin/remove', 'x-token: /admin/remove'));
+  assert.deepEqual([path, status], ['/admin/remove', 200]);
 });
