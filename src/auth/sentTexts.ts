@@ -6,17 +6,23 @@ const shortestPart = 16;
 const mostShown = 200;
 const mark = '[sent]';
 
+/** Parameters and fields without secrets: a refusal that names a wrong `redirect_uri` shall show it. */
+const open = new Set(['grant_type', 'client_id', 'redirect_uri', 'accept', 'content-type', 'user-agent']);
+
 /** The texts that a server got, and may repeat in its answer: tokens and secrets are among them. */
 export function sentTexts(
   headers: readonly HeaderLine[],
   body: Buffer | URLSearchParams | undefined,
 ): readonly string[] {
   const texts = [
-    ...new URLSearchParams(body?.toString()).values(),
-    ...headers.flatMap(([, value]) => value.split(' ')),
+    ...Array.from(new URLSearchParams(body?.toString())).flatMap(([name, value]) => hidden(name, value)),
+    ...headers.flatMap(([name, value]) => hidden(name.toLowerCase(), ...value.split(' '))),
   ].filter((text) => text.length >= shortestPart && !isIdentifier(text));
   return [...new Set(texts.flatMap(formsOf))];
 }
+
+const hidden = (name: string, ...texts: readonly string[]): readonly string[] =>
+  open.has(name) ? [] : texts;
 
 /** Grants and types of tokens (RFC 6755), which everybody knows. */
 const isIdentifier = (text: string): boolean => /^urn:ietf:params:oauth:[\w:-]+$/.test(text);
