@@ -5,7 +5,6 @@ import { valuePattern } from '../fields/httpText.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Host, HostAnswer, HostCall, PolicyTools } from '../policy.ts';
 import { errorInXml } from './awsAnswers.ts';
-
 import type { TokenEndpointSettings } from './oauthSchema.ts';
 
 /** A token that a server issued. */

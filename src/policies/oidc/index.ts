@@ -21,7 +21,7 @@ import { Sessions, type Session } from './session.ts';
 const turn: TokenLimit = { maxTokens: 1, tokensPerFill: 1, fillInterval: 20_000, maxKeys: 10_000 };
 
 /** A request waits so long for the renewal of a login that is still good. */
-const patienceMs = 1_000;
+const patienceMs = 3_000;
 
 export const oidc: Policy<OidcSettings> = {
   schema: oidcSchema,
