@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ApiBody, ApiPart } from '../../../model/index.ts';
 import { ArgumentError } from './callArguments.ts';
 import { isNested, readValue } from './longNumber.ts';
-import { checkMembers } from './memberNames.ts';
+import { checkDeepNames, checkMembers } from './memberNames.ts';
 import { isGiven, pairsOf, textOf, type Pair } from './parameterText.ts';
 
 /** A request body with the media type that its head names. */
@@ -66,6 +66,9 @@ function formText(
     }),
     [...names, ...entries.map(([name]) => name)],
   );
+  const deep = Object.keys(parts).filter((name) => parts[name]?.value?.style === 'deepObject');
+  const formless = entries.map(([name]) => name).filter((name) => partOf(parts, name) === undefined);
+  checkDeepNames('body', deep, formless);
   return entries
     .flatMap(([name, value]): readonly Pair[] => {
       const form = partOf(parts, name)?.value;

@@ -35,8 +35,11 @@ const text = JSON.stringify({
       post: {
         operationId: 'order',
         requestBody: form(
-          { type: 'object', properties: { tenant: word, q: word, more: { type: 'object' } } },
-          { q: { style: 'form' }, more: { style: 'form' } },
+          {
+            type: 'object',
+            properties: { tenant: word, q: word, more: { type: 'object' }, deep: { type: 'object' } },
+          },
+          { q: { style: 'form' }, more: { style: 'form' }, deep: { style: 'deepObject' } },
         ),
       },
     },
@@ -99,6 +102,17 @@ test('a member of an object cannot stand in for another argument', async (t) => 
   assert.equal(
     await sent('order', { body: { other: 'a', more: { other: 'b' } } }),
     'body: the member "other" of more would set the argument other',
+  );
+});
+
+test('no argument of a form stands in for a member of another one', async (t) => {
+  const sent = await caller(t);
+  for (const name of ['deep[a]', 'deep[a][]', 'Deep[a]', ' deep[a]'])
+    for (const body of [{ deep: { a: '1' }, [name]: '2' }, { [name]: '2' }])
+      assert.equal(await sent('order', { body }), `body: ${JSON.stringify(name)} would set a member of deep`);
+  assert.equal(
+    await sent('order', { body: { deep: { a: '1' }, deeper: '2' } }),
+    '/orders deep%5Ba%5D=1&deeper=2',
   );
 });
 

@@ -38,6 +38,23 @@ export function checkMembers(
   }
 }
 
+/**
+ * Checks that no argument has the name of a member of another argument in the style `deepObject`: `filter[kind]` beside
+ * `filter`. A form may have arguments without a description, which a caller names as it likes.
+ * @param deep the names of the arguments in that style
+ * @param names those of the given arguments without a form of their own
+ * @throws ArgumentError
+ */
+export function checkDeepNames(place: string, deep: readonly string[], names: readonly string[]): void {
+  if (deep.length === 0) return;
+  const owners = new Map(deep.map((name) => [readName(name), name]));
+  for (const name of names) {
+    const owner = owners.get(readName(name));
+    if (owner !== undefined)
+      throw new ArgumentError(`${place}: ${JSON.stringify(name)} would set a member of ${owner}`);
+  }
+}
+
 const namesMembers = ({ style, explode }: ValueForm, value: unknown): value is object =>
   explode && (style === 'form' || style === 'matrix') && isNested(value) && !Array.isArray(value);
 
