@@ -58,6 +58,7 @@ test('exports over HTTP have a path', () => {
   assert.equal(endpoint({ otlpEndpoint: 'https://c:4318' }), 'https://c:4318/v1/traces');
   assert.equal(endpoint({ otlpEndpoint: 'http://c/base/', path: '/t' }), 'http://c/base/t');
   assert.equal(endpoint({ otlpEndpoint: 'http://c/base/?tenant=7' }), 'http://c/base/v1/traces?tenant=7');
+  assert.equal(endpoint({ otlpEndpoint: 'http://c/?key=a?b' }), 'http://c/v1/traces?key=a?b');
   assert.equal(endpoint({ otlpEndpoint: 'http://c?a=1', path: '/t?b=2' }), 'http://c/t?b=2&a=1');
 });
 

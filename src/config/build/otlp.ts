@@ -47,8 +47,9 @@ export function collectorOf(
 /** A path in the address counts as the base of the path of exports, and a query stays behind the path. */
 function endpointOf(address: string, protocol: 'grpc' | 'http', path: string): string {
   if (protocol === 'grpc') return address;
-  const [base = '', query] = address.split('?', 2);
+  // A query may hold further question marks.
+  const [, base = '', query] = /^([^?]*)\??(.*)$/s.exec(address) ?? [];
   const url = `${base.replace(/\/$/, '')}${path}`;
-  if (query === undefined) return url;
+  if (!query) return url;
   return `${url}${path.includes('?') ? '&' : '?'}${query}`;
 }
