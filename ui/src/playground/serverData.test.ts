@@ -46,6 +46,16 @@ test('odd values in place of texts are shown as JSON, and items without a name a
     for (const read of [toolIn, promptIn, resourceIn, templateIn]) assert.equal(read(item), undefined);
 });
 
+test('null counts as a member that is not there', () => {
+  const inputSchema = { properties: { p: { title: null, oneOf: [{ const: 'a', title: null }] } } };
+  const tool = toolIn({ name: 'a', title: null, description: null, inputSchema });
+  assert.deepEqual([tool?.title, tool?.description], [undefined, undefined]);
+  const { p = {} } = tool?.inputSchema.properties ?? {};
+  assert.equal(p.title, undefined);
+  assert.deepEqual(optionsOf(p), [{ value: 'a', label: 'a' }]);
+  assert.equal(resourceIn({ uri: 'a://b', name: 'b', description: null })?.description, undefined);
+});
+
 test('a form can be made of every schema, whatever a server sends', () => {
   const schemas = [
     ...odd,

@@ -20,9 +20,14 @@ const dataIn = (value: unknown): Data =>
 const listIn = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;
 
-/** A text as it is, and any other value as JSON, so that people see the mistake of the server. */
-export const textIn = (value: unknown): string | undefined =>
-  typeof value === 'string' || value === undefined ? value : JSON.stringify(value);
+/**
+ * A text as it is, and any other value as JSON, so that people see the mistake of the server. Many servers write `null` for
+ * a member that they do not have.
+ */
+export const textIn = (value: unknown): string | undefined => {
+  if (value === null || value === undefined) return undefined;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+};
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
