@@ -35,6 +35,8 @@ export class BackendTlsPolicies {
   private readonly byTarget = new Map<string, PolicyState>();
   /** All that name a Service, whether they count or not. */
   private readonly byService = new Map<string, Set<PolicyState>>();
+  /** By Service, the policies that name it, and the port that each misses there. Many routes may go to one Service. */
+  private readonly looked = new Map<Service, ReadonlyMap<PolicyState, Problem | undefined>>();
 
   /** @param lookupOf what a policy asks for other objects */
   constructor(
@@ -48,9 +50,9 @@ export class BackendTlsPolicies {
 
   /** A route of the Gateway goes to the Service. */
   noteUse(service: Service, gateway: NamedGateway): void {
-    for (const state of this.byService.get(keyOfNamed(service)) ?? []) {
+    for (const [state, missingHere] of this.policiesOf(service) ?? []) {
       // A policy may be for several Services, and the Gateway may use all of them.
-      const missing = state.uses.get(gateway.key)?.missing ?? missingPort(state, service);
+      const missing = state.uses.get(gateway.key)?.missing ?? missingHere;
       state.uses.set(gateway.key, { gateway, missing });
     }
   }
@@ -60,27 +62,37 @@ export class BackendTlsPolicies {
    * does not have: the port may have got another name, and must not lose its TLS by that.
    */
   find(service: Service, { name = '' }: ServicePort): PolicyState | Problem | undefined {
-    const key = keyOfNamed(service);
-    const states = this.byService.get(key);
+    const policies = this.policiesOf(service);
     // Most Services have none.
-    if (states === undefined) return undefined;
+    if (policies === undefined) return undefined;
+    const key = keyOfNamed(service);
     const found =
       (name === '' ? undefined : this.byTarget.get(`${key} ${name}`)) ?? this.byTarget.get(`${key} `);
     if (found !== undefined) return found;
-    for (const state of states) {
-      const missing = missingPort(state, service);
+    for (const [state, missing] of policies)
       if (missing !== undefined)
         return problem(
           'InvalidBackendTLSPolicy',
           `BackendTLSPolicy ${keyOfNamed(state.object)}: ${missing.message}`,
         );
-    }
     return undefined;
   }
 
   /** @param key `namespace/name` of the policy */
   named(key: string): PolicyState | undefined {
     return this.byName.get(key);
+  }
+
+  /** Undefined where there is none. */
+  private policiesOf(service: Service): ReadonlyMap<PolicyState, Problem | undefined> | undefined {
+    const states = this.byService.get(keyOfNamed(service));
+    if (states === undefined) return undefined;
+    let known = this.looked.get(service);
+    if (known === undefined) {
+      known = new Map(Array.from(states, (state) => [state, missingPort(state, service)]));
+      this.looked.set(service, known);
+    }
+    return known;
   }
 
   private add(state: PolicyState): void {

@@ -18,7 +18,14 @@ import { GatewayPolicies } from './policies.ts';
 import { gatewayPolicyStatus } from './policyStatus.ts';
 import { placeRoute, type KindedRoute } from './routes.ts';
 import { isAccepted, parentsOf, type GatewayState } from './state.ts';
-import { gatewayClassStatus, gatewayStatus, listenerSetStatus, policyStatus, update } from './status.ts';
+import {
+  gatewayClassStatus,
+  gatewayStatus,
+  listenerSetStatus,
+  policyStatus,
+  servingOf,
+  update,
+} from './status.ts';
 import { ProxyTroubles } from './troubles.ts';
 import { collectUses, restoreUses, type Shared, type Uses } from './uses.ts';
 
@@ -132,8 +139,7 @@ class Run {
     policies.noteMissing(this.objects);
     const models = new Map<string, GatewayModel>();
     for (const gateway of gateways) {
-      const refusal = proxies.refusal(gateway.key);
-      const serving = { infrastructure: infrastructure.get(gateway.key), refusal };
+      const serving = servingOf(gateway, infrastructure.get(gateway.key), proxies.refusal(gateway.key));
       this.guard('Gateway', gateway.object, () => {
         if (isAccepted(gateway) && !gateway.waits)
           models.set(gateway.key, { model: modelOf(gateway, process), endpoints: gateway.endpoints });

@@ -76,10 +76,21 @@ export function gatewayClassStatus(
 }
 
 /** The known facts about the proxies of a Gateway. */
-interface Serving {
+export interface Serving {
   readonly infrastructure: Infrastructure | undefined;
-  /** The reason why proxies do not take its model. */
-  readonly refusal: Problem | undefined;
+  /** Whether the Gateway is programmed, which counts for each of its ListenerSets. */
+  readonly programmed: () => Verdict;
+}
+
+/** @param refusal why proxies do not take its model */
+export function servingOf(
+  gateway: GatewayState,
+  infrastructure: Infrastructure | undefined,
+  refusal: Problem | undefined,
+): Serving {
+  // Its listeners may be those of thousands of ListenerSets: they are looked through once for all of them.
+  let known: Verdict | undefined;
+  return { infrastructure, programmed: () => (known ??= programmed(gateway, infrastructure, refusal)) };
 }
 
 export function gatewayStatus(state: GatewayState, serving: Serving, now: string): StatusUpdate {
@@ -91,7 +102,7 @@ export function gatewayStatus(state: GatewayState, serving: Serving, now: string
     object.status?.conditions,
     [
       accepted(wrong, state.listeners.every(isListenerAccepted) ? 'Accepted' : 'ListenersNotValid'),
-      programmed(state, serving),
+      serving.programmed(),
       verdict('ResolvedRefs', referenceProblem(state)),
       ...(insecure ? [insecureMode] : []),
     ],
@@ -143,7 +154,11 @@ function gatewayProblem(state: GatewayState): Problem | undefined {
   return problem('ListenersNotValid', 'none of the listeners is accepted');
 }
 
-function programmed(state: GatewayState, { infrastructure, refusal }: Serving): Verdict {
+function programmed(
+  state: GatewayState,
+  infrastructure: Infrastructure | undefined,
+  refusal: Problem | undefined,
+): Verdict {
   if (!isAccepted(state))
     return verdict('Programmed', problem('Invalid', gatewayProblem(state)?.message ?? ''));
   if (!listenersOf(state).some(isProgrammed))
@@ -247,7 +262,9 @@ export function listenerSetStatus(
       object.status?.conditions,
       [
         accepted(wrong, whole),
-        notServed === undefined ? setProgrammed(gateway, serving) : verdict('Programmed', notServed),
+        notServed === undefined
+          ? setProgrammed(gateway, serving.programmed())
+          : verdict('Programmed', notServed),
       ],
       stamp,
     ),
@@ -256,8 +273,7 @@ export function listenerSetStatus(
 }
 
 /** A ListenerSet without a problem of its own is served when its Gateway is. */
-function setProgrammed(gateway: GatewayState, serving: Serving): Verdict {
-  const parent = programmed(gateway, serving);
+function setProgrammed(gateway: GatewayState, parent: Verdict): Verdict {
   if (parent.status === 'True') return verdict('Programmed', undefined);
   if (parent.status === 'Unknown') return parent;
   return verdict(
