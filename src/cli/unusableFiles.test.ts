@@ -110,3 +110,16 @@ test('a file of a route that a gateway cannot use is a problem at that file', as
     assert.deepEqual(more, []);
   }
 });
+
+test('a fault of the environment is no problem of a file', async (t) => {
+  const { AWS_REGION, AWS_DEFAULT_REGION, AWS_CONFIG_FILE } = process.env;
+  t.after(() => Object.assign(process.env, { AWS_REGION, AWS_DEFAULT_REGION, AWS_CONFIG_FILE }));
+  delete process.env['AWS_REGION'];
+  delete process.env['AWS_DEFAULT_REGION'];
+  process.env['AWS_CONFIG_FILE'] = join(folder, 'none');
+  const aws = 'backendAuth: {aws: {serviceName: s3}}';
+  assert.deepEqual(
+    await problems(route(`{${aws}, basicAuth: {mode: strict, htpasswd: {file: ${users}}}}`)),
+    [],
+  );
+});

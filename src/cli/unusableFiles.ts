@@ -10,15 +10,20 @@ import { silentLog } from './silentLog.ts';
  * @returns a problem for each certificate, key, key set or secret that a gateway could not use
  */
 export async function unusableFiles(model: Model, named: readonly NamedFile[]): Promise<readonly Problem[]> {
-  return (await problemsOf(model)).map((message) => {
+  return (await problemsOf(model, named)).map((message) => {
     const place = placeOf(message, named);
     return { ...(place ?? { file: named[0]?.place.file ?? '', path: '' }), message };
   });
 }
 
-async function problemsOf(model: Model): Promise<readonly string[]> {
+/** Words about a certificate, which OpenSSL does not always name. */
+const isAboutCertificate = (message: string): boolean => /^(?:tls|backendTLS)\b/.test(message);
+
+async function problemsOf(model: Model, named: readonly NamedFile[]): Promise<readonly string[]> {
   try {
-    return await brokenParts(model, silentLog);
+    const broken = await brokenParts(model, silentLog);
+    // Others are about the environment of this process, such as a region of AWS, which is not that of the gateway.
+    return broken.filter((message) => placeOf(message, named) !== undefined || isAboutCertificate(message));
   } catch (error) {
     return [messageOf(error)];
   }
