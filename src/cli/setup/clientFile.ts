@@ -98,19 +98,19 @@ function serverOf(
   }
   if (typeof command !== 'string' || command === '') return undefined;
   const args = Array.isArray(entry['args']) ? entry['args'].map(String) : [];
-  const env = valuesOf(entry['env'], (field) => note(`env.${field}`));
   const bridged = bridgeIn([command, ...args]);
   if (bridged !== undefined) {
     left.push(
       `${name}: mcp-remote logs a user in; give the gateway a credential (backendAuth), if the server needs one`,
     );
     noteLiteral('.url', bridged.url);
-    const { headers, unused } = withVariables(bridged.headers, env);
+    const { headers, unused } = withVariables(bridged.headers, entry['env']);
     for (const key of unused) left.push(`${name}.env.${key}: only mcp-remote uses it`);
     const known = valuesOf(headers, (field) => note(`headers.${field}`));
     return remote(name, { url: bridged.url, kind: 'http', headers: known }, others);
   }
   for (const word of [command, ...args]) noteLiteral('', word);
+  const env = valuesOf(entry['env'], (field) => note(`env.${field}`));
   const server = local(name, { command, args, env }, others);
   const { cwd } = entry;
   if (typeof cwd !== 'string') return server;
@@ -145,17 +145,21 @@ function bridgeIn(
   return { url, headers: headersOf(headers) };
 }
 
-/** Headers in which mcp-remote puts variables of its environment. @returns the variables that no header names, too */
+/**
+ * Headers in which mcp-remote puts variables of its environment, with the placeholders of the client in them.
+ * @returns the variables that no header names, too
+ */
 function withVariables(
   headers: Readonly<Record<string, string>>,
-  env: Readonly<Record<string, string>>,
+  given: unknown,
 ): { readonly headers: Readonly<Record<string, string>>; readonly unused: readonly string[] } {
-  const unused = new Set(Object.keys(env));
+  const env = new Map(isFields(given) ? Object.entries(given) : []);
+  const unused = new Set(env.keys());
   const filled = Object.entries(headers).map(([header, text]) => [
     header,
     text.replaceAll(/\$\{(\w+)\}/g, (placeholder, key: string) => {
       unused.delete(key);
-      return env[key] ?? placeholder;
+      return env.has(key) ? String(env.get(key)) : placeholder;
     }),
   ]);
   return { headers: Object.fromEntries(filled) as Record<string, string>, unused: [...unused] };

@@ -229,6 +229,26 @@ test('headers of mcp-remote get their variables from the environment of the entr
   ]);
 });
 
+test('a header of mcp-remote with a value that only the client knows is reported as that header', () => {
+  const { servers, left } = importing(
+    'mcp.json',
+    `{"mcpServers": {"rem": {
+      "command": "npx",
+      "args": ["mcp-remote", "https://a.example/mcp",
+        "--header", "Authorization: Bearer \${TOKEN}", "--header", "X-Own: \${constructor}"],
+      "env": {"TOKEN": "\${input:token}"}
+    }}}`,
+  );
+  assert.deepEqual(
+    servers.map(({ secrets }) => secrets),
+    [{ REM_AUTHORIZATION: '', REM_X_OWN: '' }],
+  );
+  assert.deepEqual(
+    left.slice(1).map((line) => line.split(':')[0]),
+    ['rem.headers.Authorization', 'rem.headers.X-Own'],
+  );
+});
+
 test('imports command lines of supergateway', () => {
   const { servers, left } = importing(
     'supergateway',
