@@ -26,6 +26,8 @@ export interface KubeServer {
   readonly requests: string[];
   /** Answers nothing but 503. */
   away: boolean;
+  /** Denies every write of a Secret. */
+  readOnly: boolean;
   /** Awaited before each answer. */
   hold: Promise<void> | undefined;
 }
@@ -54,6 +56,7 @@ export async function startKubeServer(t: TestContext): Promise<KubeServer> {
     secrets: new Map(),
     requests: [],
     away: false,
+    readOnly: false,
     hold: undefined,
   };
   server.on('request', (request, response) => void answer(kube, request, response));
@@ -122,7 +125,7 @@ function review({ tokens }: KubeServer, body: Record<string, unknown> | undefine
 let version = 0;
 
 function secret(
-  { secrets }: KubeServer,
+  { secrets, readOnly }: KubeServer,
   method: string,
   url: string,
   body: Record<string, unknown> | undefined,
@@ -133,6 +136,10 @@ function secret(
   const conflict = { kind: 'Status', reason: 'Conflict', code: 409 };
   if (method === 'GET') {
     say(known === undefined ? 404 : 200, known ?? {});
+    return;
+  }
+  if (readOnly) {
+    say(403, { kind: 'Status', reason: 'Forbidden', code: 403 });
     return;
   }
   const before = (known?.['metadata'] as { resourceVersion?: string } | undefined)?.resourceVersion;

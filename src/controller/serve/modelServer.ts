@@ -64,8 +64,6 @@ export class ModelServer {
   private readonly firstShown = Promise.withResolvers<void>();
   private readonly firstSeed = Promise.withResolvers<void>();
   private shown = false;
-  /** The seed was known once: while the leader replaces a damaged one, proxies keep what they have. */
-  private seeded = false;
   private pem: string | undefined;
 
   private constructor(options: ModelServerOptions, server: StreamServer<Account>) {
@@ -82,7 +80,6 @@ export class ModelServer {
       secretName: options.sessionsSecretName,
       mayWrite,
       onSeed: () => {
-        this.seeded = true;
         this.firstSeed.resolve();
         options.onSessionKeys();
       },
@@ -141,7 +138,7 @@ export class ModelServer {
     const { namespace, sessionsSecretName } = this.options;
     return [
       ...(this.shown ? [] : ['there is no certificate to show to proxies yet']),
-      ...(this.seeded
+      ...(this.sessions.isKnown
         ? []
         : [`the seed of session keys is not known yet (Secret ${namespace}/${sessionsSecretName})`]),
     ];

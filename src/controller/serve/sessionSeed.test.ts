@@ -54,6 +54,21 @@ test('a damaged seed is replaced, and every replica gets the new one', async (t)
   assert.equal(follower.key(), leader.key());
 });
 
+test('a seed that cannot be replaced stays in use', async (t) => {
+  const kube = await startKubeServer(t);
+  const leader = replica(t, kube, true);
+  await until('it has it', () => leader.key() !== undefined);
+  const before = leader.key();
+  kube.readOnly = true;
+  kube.secrets.delete(secretName);
+  await until('it has tried', () => kube.requests.filter((one) => one.startsWith('POST')).length > 3);
+  assert.equal(leader.key(), before);
+  assert.equal(leader.seed.isKnown, true);
+  kube.readOnly = false;
+  await until('there is another', () => leader.key() !== before);
+  assert.equal(leader.changes(), 2);
+});
+
 test('while the API server is away, and where the Secret cannot be written, keys stay as they are', async (t) => {
   const kube = await startKubeServer(t);
   const leader = replica(t, kube, true);

@@ -26,6 +26,8 @@ export class SessionSeed {
   private readonly secret: OwnSecret;
   private readonly poller: Poller;
   private seed: Buffer | undefined;
+  /** The Secret holds what is in use, as far as this process has to see to it. */
+  private settled = false;
 
   constructor(options: SessionSeedOptions) {
     const { namespace, secretName } = options;
@@ -34,7 +36,7 @@ export class SessionSeed {
     this.poller = new Poller({
       ...options,
       poll: async (signal) => await this.poll(signal),
-      mayWait: () => this.seed !== undefined,
+      mayWait: () => this.settled,
       failureMessage: 'Session key Secret could not be read or written',
       fields: { secret: `${namespace}/${secretName}` },
     });
@@ -75,13 +77,15 @@ export class SessionSeed {
     const found = seedIn(secret);
     if (found === undefined) {
       if (!mayWrite()) return;
-      // The next look decides what it is: another leader may have been faster.
-      this.seed = undefined;
+      // The next look decides what it is: another leader may have been faster. Until then the seed that is known stays in
+      // use: without one, no model is sent, and where the Secret cannot be written, that may take long.
+      this.settled = false;
       const data = { [entry]: randomBytes(seedBytes).toString('base64') };
       if (await this.secret.write(data, secret, signal))
         log.info('Session key seed created', { secret: `${namespace}/${secretName}` });
       return;
     }
+    this.settled = true;
     if (this.seed?.equals(found) === true) return;
     this.seed = found;
     onSeed();
