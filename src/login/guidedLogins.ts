@@ -276,8 +276,7 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 const random = (): string => randomBytes(32).toString('base64url');
 
 /** The texts that the exchange of the code sends: the refusal must not show them. */
-const sentIn = ({ query, verifier, client }: Login): readonly string[] =>
-  sentTexts(
-    [],
-    new URLSearchParams([...new URLSearchParams(query), ['', verifier], ['', client.secret ?? '']]),
-  );
+const sentIn = ({ query, verifier, client }: Login): readonly string[] => {
+  const code = new URLSearchParams(query).get('code') ?? '';
+  return sentTexts([], new URLSearchParams({ code, verifier, secret: client.secret ?? '' }));
+};
