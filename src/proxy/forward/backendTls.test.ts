@@ -245,7 +245,10 @@ test('a route with unreadable files is closed and reported; other routes are ser
   assert.equal(status(await gateway.ask(get('/'))), 200);
   const client = { cert: { inline: ca.issue({}).cert }, key: { inline: ca.issue({}).key } };
   const mismatched = await plane(t, port, { ...strict, client });
-  assert.match(mismatched.plane.broken[0]?.problem ?? '', /^backendTLS\.key: .*belongs to another certificate/);
+  assert.match(
+    mismatched.plane.broken[0]?.problem ?? '',
+    /^backendTLS\.key: .*belongs to another certificate/,
+  );
 });
 
 test('a connection that was not verified is never used by a route that verifies', async (t) => {
