@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from './errorText.ts';
 import { version } from './version.ts';
+import { within } from './within.ts';
 import { Audit, type AuditedEnd, type AuditedOperation } from './audit/index.ts';
 import {
   ConsoleDoor,
@@ -32,7 +33,6 @@ import {
   RateHistory,
   Intake,
   StartError,
-  within,
   withOwnSettings,
   type Gateway,
   type GatewayOptions,
@@ -395,7 +395,7 @@ class Assembly implements Gateway {
     // Load balancers need a moment to see that we are not ready any more; until then we still serve.
     if (minTerminationDeadlineMs > 0) await delay(minTerminationDeadlineMs);
     await this.stream?.close();
-    await within(Math.max(0, deadline - performance.now()), this.plane?.drain());
+    await within(deadline - performance.now(), this.plane?.drain());
     await this.plane?.close(CHILD_GRACE_MS);
     await this.closeNow();
   }

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { GatewayError } from '../errors.ts';
 import { messageOf } from '../errorText.ts';
+import { within } from '../within.ts';
 import { linesIn, LogThrottle, type Logger } from '../telemetry/index.ts';
 import { SinkError, type AuditSinkPort } from './auditSink.ts';
 import { readSealed, type Chain, type ChainPlace } from './chain.ts';
@@ -184,8 +186,8 @@ export class AuditWriter {
     while (this.hasMore && performance.now() < until) {
       clearTimeout(this.timer);
       this.timer = undefined;
-      await within(this.run(), until - performance.now());
-      if (this.failing) await within(undefined, Math.min(50, until - performance.now()));
+      await within(until - performance.now(), this.run());
+      if (this.failing) await delay(Math.max(0, Math.min(50, until - performance.now())));
     }
     this.closed = true;
     clearTimeout(this.timer);
@@ -374,11 +376,3 @@ export class AuditWriter {
 }
 
 const unavailable = (detail: string): GatewayError => new GatewayError('audit_unavailable', { detail });
-
-/** Waits for something, or only for the time. */
-async function within(work: Promise<void> | undefined, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, Math.max(0, ms));
-  await Promise.race(work === undefined ? [promise] : [work, promise]);
-  clearTimeout(timer);
-}

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { shownUrl, Unreachable } from '../files/index.ts';
 import { messageOf } from '../errorText.ts';
+import { within } from '../within.ts';
 import type { Logger } from '../telemetry/index.ts';
 import { getJson } from './getJson.ts';
 import { guardedFetch } from './guardedFetch.ts';
@@ -75,7 +75,7 @@ export function createIssuerMetadata(options: IssuerMetadataOptions): IssuerMeta
     const whole = load().finally(() => {
       running = undefined;
     });
-    return { whole, firstSecond: Promise.race([whole, delay(patienceMs, undefined, { ref: false })]) };
+    return { whole, firstSecond: within(patienceMs, whole) };
   }
 
   return {

@@ -7,4 +7,3 @@ export { LocalGateway, type LocalGatewayOptions } from './localGateway.ts';
 export { withOwnSettings } from './ownSettings.ts';
 export { choosePlane } from './plane.ts';
 export { StartError } from './startError.ts';
-export { within } from './within.ts';

@@ -1,4 +1,5 @@
 import { ThrottledLog, type Counter, type Logger, type Metrics } from '../telemetry/index.ts';
+import { within } from '../within.ts';
 import type { Exporter, PartialSuccess } from './exporter.ts';
 
 /** Items that wait, items of one export, and milliseconds between exports. */
@@ -68,12 +69,7 @@ export class ExportQueue<T> {
   async shutdown(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, most.closeMs);
-    });
-    await Promise.race([this.drain(), limit]);
-    clearTimeout(timer);
+    await within(most.closeMs, this.drain());
     clearTimeout(this.timer);
     this.dropRest();
     this.exporter.close('the gateway shut down before the collector answered');

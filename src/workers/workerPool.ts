@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../errorText.ts';
+import { within } from '../within.ts';
 import { withoutRoutes, type Model } from '../model/index.ts';
 import type { RelayPeer } from '../proxy/index.ts';
 import type { RootLogger } from '../telemetry/index.ts';
@@ -234,8 +235,7 @@ export class WorkerPool {
       const asked = process?.link.ask('peers', peers).catch(() => undefined);
       if (asked !== undefined && process !== undefined && serving.has(process)) announced.push(asked);
     }
-    const late = delay(announceTimeoutMs, undefined, { ref: false });
-    await Promise.race([Promise.all(announced), late]);
+    await within(announceTimeoutMs, Promise.all(announced));
   }
 
   /** Lends the sockets of an empty place to a neighbour, which accepts the connections that wait there. */

@@ -1,9 +1,9 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { relayLines, type MetricsSnapshot, type Sink } from '../telemetry/index.ts';
+import { within } from '../within.ts';
 import { Link, type Peer } from './link.ts';
 import type { ToMain, ToWorker } from './workerMessages.ts';
 
@@ -113,7 +113,7 @@ export class WorkerProcess {
     // Its last message may still be on its way: it names the process groups that the worker leaves behind. Node
     // does not say that the channel is at its end while a socket is on its way to a process that is no more, so
     // the wait is not for ever.
-    if (child.connected) await Promise.race([disconnected, delay(lastMessagesMs, undefined, { ref: false })]);
+    if (child.connected) await within(lastMessagesMs, disconnected);
     this.link.close();
     for (const leader of this.groups) {
       try {

@@ -4,6 +4,7 @@
  */
 import type { Prepared, SocketHandle } from '../proxy/index.ts';
 import { createLogger, createMetrics, type RootLogger } from '../telemetry/index.ts';
+import { within } from '../within.ts';
 import { Link } from './link.ts';
 import { IncomingModel } from './modelTransfer.ts';
 import type { Start, ToMain, ToWorker } from './workerMessages.ts';
@@ -163,10 +164,7 @@ class Worker {
     if (this.ending) return;
     this.log?.warn('Main process lost; worker exits');
     const { serving } = this;
-    if (serving !== undefined) {
-      const deadline = new Promise((resolve) => setTimeout(resolve, this.deadlineMs));
-      await Promise.race([serving.drain(), deadline]);
-    }
+    if (serving !== undefined) await within(this.deadlineMs, serving.drain());
     await this.end(childGraceMs);
   }
 }

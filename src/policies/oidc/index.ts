@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { TextSeal } from '../../auth/index.ts';
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
+import { within } from '../../within.ts';
 import { networkOf, type HeaderLine, type Reply } from '../../http/index.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { LoginCalls } from '../loginCalls.ts';
@@ -195,7 +195,7 @@ class BrowserLogin {
       this.openCalls.add(this.renew(session, refreshToken)),
     );
     if (isGood()) {
-      await Promise.race([renewing, delay(patienceMs, undefined, { ref: false })]);
+      await within(patienceMs, renewing);
       if (isGood() && !hasResult()) {
         this.renewals.leave(key, this.tools.now());
         return admit(exchange, session);

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../../within.ts';
 
 /** After the end of the policy, calls may go on for this long. */
 const graceMs = 5_000;
@@ -17,6 +17,6 @@ export class OpenCalls {
   /** Runs `end` when the calls are over, or after the grace; at once without calls. */
   endAfter(end: () => void): void {
     if (this.open.size === 0) end();
-    else void Promise.race([Promise.all(this.open), delay(graceMs, undefined, { ref: false })]).then(end);
+    else void within(graceMs, Promise.all(this.open)).then(end);
   }
 }

@@ -11,13 +11,6 @@ const mostMs = 3_000;
 /** The share for a server of the time that a session gets to end, in milliseconds. */
 export const endMs = (graceMs: number): number => Math.min(mostMs, Math.max(leastMs, graceMs));
 
-/** Waits for something that cannot fail, but no longer than so many milliseconds. */
-export async function within(ms: number, what: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([what, new Promise<void>((resolve) => void (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
-}
-
 /** Tells a server that its session is over. Resolves (never rejects) when it knows, or when the time is up. */
 export function endSession(
   reach: Reach,

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../../errors.ts';
+import { within } from '../../../within.ts';
 import type { RemoteTarget } from '../../../model/index.ts';
 import type { Reach } from '../../contract.ts';
 import { newPinnedSession, sameServer, type PinnedSession } from '../conversation/pinnedSession.ts';
@@ -7,7 +8,7 @@ import type { UnheardCall } from '../conversation/inFlightRequest.ts';
 import { modernVersion } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import type { TargetPlace, Waiter } from '../kind/target.ts';
-import { endMs, endSession, within } from './endSession.ts';
+import { endMs, endSession } from './endSession.ts';
 import { HttpTransport } from './httpTransport.ts';
 import { InitializeRequest } from './initializeRequest.ts';
 import { probeSession } from './probeSession.ts';
