@@ -79,7 +79,14 @@ const reservedFor: Readonly<Record<string, string>> = {
   controller: 'controllerMain.ts',
   'controllerMain.ts': 'cli',
 };
-const openToAll = new Set(['errors.ts', 'errorText.ts', 'gatheredBytes.ts', 'version.ts', 'within.ts']);
+const openToAll = new Set([
+  'errors.ts',
+  'errorText.ts',
+  'gatheredBytes.ts',
+  'ownCopy.ts',
+  'version.ts',
+  'within.ts',
+]);
 /** The one file of a room that the command line may use: explaining a configuration runs no policy and no target. */
 const onlyFileForCli: Readonly<Record<string, string>> = {
   mcp: 'mcp/targets/facts.ts',

@@ -1,10 +1,5 @@
+import { ownCopy } from '../ownCopy.ts';
 import { maxAttribute } from './contract.ts';
 
-/** V8 copies shorter pieces of a text. */
-const shortestPiece = 13;
-
-/** The beginning of a text, alone in memory: a piece of the head of a request would keep the whole head alive. */
-export function ownText(text: string): string {
-  const piece = text.slice(0, maxAttribute);
-  return piece.length < shortestPiece ? piece : Buffer.from(piece).toString();
-}
+/** The beginning of a text, which waits for the collector: a piece of the head of a request would keep the whole head alive. */
+export const ownText = (text: string): string => ownCopy(text.slice(0, maxAttribute));

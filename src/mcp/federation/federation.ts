@@ -1,3 +1,4 @@
+import { ownCopy } from '../../ownCopy.ts';
 import type { Era } from '../messages/eras.ts';
 import type { McpBackend, McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -347,7 +348,7 @@ export class Federation implements SessionFederation {
   initialized(text: string): void {
     if (this.initializedBy !== undefined) return;
     // The text may be a slice of a large batch.
-    this.initializedBy = text.length <= 1_024 ? Buffer.from(text).toString() : initializedText;
+    this.initializedBy = text.length <= 1_024 ? ownCopy(text) : initializedText;
     for (const { ready } of this.members.values()) if (ready !== undefined) this.confirm(ready);
   }
 

@@ -1,5 +1,6 @@
 /** A JSON-RPC 2.0 message as it was written, with the few places known that a gateway looks at or edits. */
 
+import { ownCopy } from '../../ownCopy.ts';
 import {
   foldKey,
   isLike,
@@ -187,11 +188,5 @@ export function stringValue(text: string, span: Span | undefined): string | unde
   return span === undefined ? undefined : stringAt(text, span);
 }
 
-/**
- * The text at a span, to be kept: a mere slice would keep the whole message alive that it was cut from. (Slices this
- * short are copies already.)
- */
-export function cut(text: string, span: Span): string {
-  const piece = text.slice(span.start, span.end);
-  return piece.length < 13 ? piece : Buffer.from(piece).toString();
-}
+/** The text at a span, to be kept. */
+export const cut = (text: string, { start, end }: Span): string => ownCopy(text.slice(start, end));

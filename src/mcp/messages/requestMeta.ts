@@ -1,5 +1,6 @@
 /** The `_meta` that every request of the modern era carries (MCP 2026-07-28, Basic, "Per-request protocol fields"). */
 
+import { ownCopy } from '../../ownCopy.ts';
 import { cut, memberOf, stringValue, type Envelope, type Found, type Span } from '../json/envelope.ts';
 import { metaKeys } from './eras.ts';
 
@@ -109,10 +110,10 @@ function remembered(text: string, place: Span, meta: RequestMeta): RequestMeta {
   if (others.some((name) => memberOf(text, place, name) !== undefined)) return meta;
   const { version, capabilities, clientInfo, logLevel } = meta;
   const kept: RequestMeta = {
-    version: copied(version),
-    capabilities: copied(capabilities),
-    clientInfo: clientInfo && copied(clientInfo),
-    logLevel: logLevel && copied(logLevel),
+    version: ownCopy(version),
+    capabilities: ownCopy(capabilities),
+    clientInfo: clientInfo && ownCopy(clientInfo),
+    logLevel: logLevel && ownCopy(logLevel),
   };
   known.set(cut(text, place), kept);
   for (const oldest of known.keys()) {
@@ -122,9 +123,6 @@ function remembered(text: string, place: Span, meta: RequestMeta): RequestMeta {
   newest = { place, meta: kept };
   return kept;
 }
-
-/** The text alone: as a part of a message it would keep the message alive. */
-export const copied = (text: string): string => cut(text, { start: 0, end: text.length });
 
 const isObject = (text: string, span: Span): boolean => text.charCodeAt(span.start) === 0x7b;
 

@@ -1,11 +1,12 @@
 /** A session that the gateway holds for a client of the modern era, which knows of none. */
 
 import { asGatewayError, GatewayError } from '../../errors.ts';
+import { ownCopy } from '../../ownCopy.ts';
 import type { McpBackend } from '../../model/index.ts';
 import { initializeResult } from '../federation/capabilities.ts';
 import { Federation } from '../federation/federation.ts';
 import { initializeAll } from '../federation/initializeAll.ts';
-import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
+import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { errorTextOf } from '../json/errorMember.ts';
 import { ownMessage, ownNotification } from '../json/ownMessage.ts';
 import { isSupportedVersion, supportedVersions } from '../messages/versions.ts';
@@ -14,7 +15,7 @@ import { maxKeptResponse } from '../session/initializeCall.ts';
 import type { Session } from '../session/session.ts';
 import type { StartFailure } from '../session/targetStarts.ts';
 import type { Waiter } from '../targets/kind/target.ts';
-import { copied, type RequestMeta } from '../messages/requestMeta.ts';
+import type { RequestMeta } from '../messages/requestMeta.ts';
 
 /** The answer of the servers to `initialize`, as JSON texts. */
 export interface ServerAnswer {
@@ -59,7 +60,7 @@ export class HeldSession {
     onStart: (target: string, failure?: StartFailure) => void,
   ) {
     this.session = session;
-    this.capabilities = copied(meta.capabilities);
+    this.capabilities = ownCopy(meta.capabilities);
     this.onStart = onStart;
     this.ready = this.begin(meta, version);
     // Each request waits for it by itself.
@@ -154,7 +155,7 @@ function stringAt({ text, body }: Envelope, name: string): string | undefined {
 function serverAnswer({ text, body }: Envelope): ServerAnswer {
   const json = (name: string): string | undefined => {
     const place = memberOf(text, body, name);
-    return typeof place === 'object' ? Buffer.from(text.slice(place.start, place.end)).toString() : undefined;
+    return typeof place === 'object' ? cut(text, place) : undefined;
   };
   return {
     capabilities: json('capabilities') ?? '{}',
