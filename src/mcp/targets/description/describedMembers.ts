@@ -1,4 +1,4 @@
-import type { ObjectMembers } from '../../../model/index.ts';
+import type { ObjectMembers, ValueForm } from '../../../model/index.ts';
 import { isObject } from './descriptionText.ts';
 import type { References } from './references.ts';
 
@@ -7,6 +7,10 @@ const combined = ['allOf', 'anyOf', 'oneOf'] as const;
 
 /** Keywords that describe members without their names. */
 const nameless = ['additionalProperties', 'unevaluatedProperties', 'patternProperties'] as const;
+
+/** Do the members of an object in this form become names of their own, beside those of other arguments? */
+export const namesMembers = ({ style, explode }: Pick<ValueForm, 'style' | 'explode'>): boolean =>
+  explode && (style === 'form' || style === 'matrix');
 
 /** The members that a schema describes for an object; undefined where it describes none. */
 export function objectMembers(schema: unknown, references: References): ObjectMembers | undefined {

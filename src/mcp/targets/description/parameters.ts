@@ -1,6 +1,6 @@
 import type { ApiParameter, ParameterPlace, ParameterStyle } from '../../../model/index.ts';
 import { DescriptionError, isObject, type JsonObject } from './descriptionText.ts';
-import { objectMembers } from './describedMembers.ts';
+import { namesMembers, objectMembers } from './describedMembers.ts';
 import type { References } from './references.ts';
 import type { Schema, SchemaWriter } from './schemaWriter.ts';
 import { isServerField } from './serverFields.ts';
@@ -82,8 +82,9 @@ function readParameter(given: JsonObject, tools: ParameterTools): ReadParameter 
       `the ${place} parameter ${name} has the style ${JSON.stringify(style)}: expected ${styles[place].join(', ')}`,
     );
   const explode = typeof given['explode'] === 'boolean' ? given['explode'] : style === 'form';
-  const namesMembers = explode && (style === 'form' || style === 'matrix');
-  const members = namesMembers ? objectMembers(given['schema'], tools.references) : undefined;
+  const members = namesMembers({ style, explode })
+    ? objectMembers(given['schema'], tools.references)
+    : undefined;
   const parameter: ApiParameter = {
     place,
     name,

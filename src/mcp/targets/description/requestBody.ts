@@ -1,6 +1,6 @@
 import type { ApiBody, ApiPart, BodyForm, ParameterStyle, ValueForm } from '../../../model/index.ts';
 import { DescriptionError, isObject, type JsonObject } from './descriptionText.ts';
-import { objectMembers } from './describedMembers.ts';
+import { namesMembers, objectMembers } from './describedMembers.ts';
 import type { References } from './references.ts';
 import { isBytes } from './schemaWriter.ts';
 
@@ -37,7 +37,7 @@ export function readBody(given: unknown, references: References): ReadBody | und
   const { schema, encoding } = found.media;
   const isForm = form === 'form' || form === 'multipart';
   const parts = isForm ? partsOf(form, schema, encoding, references) : {};
-  const namesMembers = Object.values(parts).some(({ value }) => value?.members !== undefined);
+  const hasMembers = Object.values(parts).some(({ value }) => value?.members !== undefined);
   return {
     schema: isForm || schema !== undefined ? schema : defaultSchema(form),
     description: typeof description === 'string' && description !== '' ? description : undefined,
@@ -46,7 +46,7 @@ export function readBody(given: unknown, references: References): ReadBody | und
       type: typeOf(form, found.type),
       required: required === true,
       ...(Object.keys(parts).length === 0 ? {} : { parts }),
-      ...(namesMembers ? { names: objectMembers(schema, references)?.names ?? [] } : {}),
+      ...(hasMembers ? { names: objectMembers(schema, references)?.names ?? [] } : {}),
     },
   };
 }
@@ -121,11 +121,13 @@ function partValue(
   const chosen = style ?? 'form';
   if (!known.includes(chosen))
     throw new DescriptionError(`the part ${name} of the request body has the style ${JSON.stringify(style)}`);
-  const explodes = typeof explode === 'boolean' ? explode : chosen === 'form';
-  const members = explodes && chosen === 'form' ? objectMembers(schema, references) : undefined;
-  return {
+  const form = {
     style: chosen as ParameterStyle,
-    explode: explodes,
+    explode: typeof explode === 'boolean' ? explode : chosen === 'form',
+  };
+  const members = namesMembers(form) ? objectMembers(schema, references) : undefined;
+  return {
+    ...form,
     ...(members === undefined ? {} : { members }),
     ...(allowReserved === true ? { allowReserved: true } : {}),
   };

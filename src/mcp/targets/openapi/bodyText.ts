@@ -58,21 +58,20 @@ function formText(
   { parts = {}, names = [] }: ApiBody,
   entries: readonly (readonly [string, unknown])[],
 ): string {
+  const given = entries.map(([name, value]) => ({ name, value, part: partOf(parts, name) }));
   checkMembers(
     'body',
-    entries.flatMap(([name, value]) => {
-      const form = partOf(parts, name)?.value;
-      return form === undefined ? [] : [{ name, value, form }];
-    }),
-    [...names, ...entries.map(([name]) => name)],
+    given.flatMap(({ name, value, part }) =>
+      part?.value === undefined ? [] : [{ name, value, form: part.value }],
+    ),
+    [...names, ...given.map(({ name }) => name)],
   );
   const deep = Object.keys(parts).filter((name) => parts[name]?.value?.style === 'deepObject');
-  const formless = entries.map(([name]) => name).filter((name) => partOf(parts, name) === undefined);
+  const formless = given.filter(({ part }) => part === undefined).map(({ name }) => name);
   checkDeepNames('body', deep, formless);
-  return entries
-    .flatMap(([name, value]): readonly Pair[] => {
-      const form = partOf(parts, name)?.value;
-      if (form !== undefined) return pairsOf(name, value, form);
+  return given
+    .flatMap(({ name, value, part }): readonly Pair[] => {
+      if (part?.value !== undefined) return pairsOf(name, value, part.value);
       // Objects have no usual form among pairs, so they are JSON, each element of a list for itself.
       const plain = Array.isArray(value) ? value : isNested(value) ? JSON.stringify(value) : value;
       return pairsOf(name, plain, usual);

@@ -1,4 +1,5 @@
 import type { ValueForm } from '../../../model/index.ts';
+import { namesMembers } from '../description/describedMembers.ts';
 import { ArgumentError } from './callArguments.ts';
 import { isNested } from './longNumber.ts';
 
@@ -23,7 +24,7 @@ export function checkMembers(
 ): void {
   const owners = new Map(names.map((name) => [readName(name), name]));
   for (const { name, value, form } of given) {
-    if (!namesMembers(form, value)) continue;
+    if (!namesMembers(form) || !isNested(value) || Array.isArray(value)) continue;
     const { members } = form;
     if (members === undefined) throw new ArgumentError(`${place}: ${name} cannot be an object`);
     for (const member of Object.keys(value)) {
@@ -54,9 +55,6 @@ export function checkDeepNames(place: string, deep: readonly string[], names: re
       throw new ArgumentError(`${place}: ${JSON.stringify(name)} would set a member of ${owner}`);
   }
 }
-
-const namesMembers = ({ style, explode }: ValueForm, value: unknown): value is object =>
-  explode && (style === 'form' || style === 'matrix') && isNested(value) && !Array.isArray(value);
 
 /** The name as a lenient API reads it: without case, and without brackets behind it. */
 const readName = (name: string): string => name.trim().toLowerCase().replace(/\[.*$/s, '');
