@@ -1,10 +1,19 @@
 import { isIP } from 'node:net';
-import type { Bind, ListenAddress, Model } from '../model/index.ts';
+import type { Bind, FixedSettings, ListenAddress, Model } from '../model/index.ts';
 import { formatPath } from './path.ts';
 import type { Report } from './report.ts';
 
-/** The ports of the operator, and their fields in the file. */
-const fields = { admin: 'adminAddr', stats: 'statsAddr', readiness: 'readinessAddr' } as const;
+/** The settings of the process that are addresses. */
+type OperatorAddress = {
+  [Name in keyof FixedSettings]-?: ListenAddress extends FixedSettings[Name] ? Name : never;
+}[keyof FixedSettings];
+
+/** The ports of the operator, and their fields in the file. The type notices an address that is missing here. */
+const fields: Readonly<Record<OperatorAddress, string>> = {
+  admin: 'adminAddr',
+  stats: 'statsAddr',
+  readiness: 'readinessAddr',
+};
 
 /** An address that a gateway listens on for connections. */
 interface Claimed {
@@ -17,7 +26,7 @@ interface Claimed {
 /** Reports operator addresses that the gateway could not open, because it listens there for something else. */
 export function checkOperatorAddresses({ process, binds }: Model, report: Report): void {
   const claimed = binds.flatMap(claimedBy);
-  for (const [name, field] of Object.entries(fields) as [keyof typeof fields, string][]) {
+  for (const [name, field] of Object.entries(fields) as [OperatorAddress, string][]) {
     const path = ['config', field];
     const wished = addressOf(process.fixed[name], formatPath(path));
     if (wished === undefined) continue;
