@@ -390,8 +390,11 @@ export class LoginFacade {
       return oauthError('server_error', 'the identity provider has not answered as expected', 502);
     const { access_token, expires_in, scope, refresh_token: next } = answer.tokens;
     const { client, provenAt, scope: granted = grantedScope(scope) } = issued;
-    const held = { client, provenAt, token: String(next), scope: granted } satisfies z.infer<typeof refresh>;
-    const renewed = typeof next === 'string' ? this.seal.seal('refresh', held) : before;
+    const hold = (token: string): string =>
+      this.seal.seal('refresh', { client, provenAt, token, scope: granted } satisfies z.infer<
+        typeof refresh
+      >);
+    const renewed = typeof next === 'string' ? hold(next) : before;
     return json(200, {
       access_token,
       token_type: 'Bearer',
