@@ -53,14 +53,11 @@ export class Sink implements LineWriter {
     if (typeof destination === 'number') {
       // Opening the stream makes a pipe non-blocking; a reader that stalls must not stall the gateway.
       void (destination === 1 ? process.stdout : process.stderr).writableLength;
-      this.#put = (chunk) => writeSync(destination, chunk);
-      if (destination === 1) {
-        standardOutput.join(this);
-        this.#put = (chunk) => {
-          standardOutput.endOtherLines(this);
-          return writeSync(1, chunk);
-        };
-      }
+      if (destination === 1) standardOutput.join(this);
+      this.#put = (chunk) => {
+        if (destination === 1) standardOutput.endOtherLines(this);
+        return writeSync(destination, chunk);
+      };
       this.#backlogOf = () => 0;
     } else {
       // A broken log destination is no reason to end the process.
