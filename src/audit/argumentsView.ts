@@ -63,7 +63,7 @@ function shapeOf(value: unknown, depth: number): string {
       if (shapes.size < 4) shapes.add(shapeOf(element, depth + 1));
     return `[${[...shapes].join(',')}]`;
   }
-  // One text that grows costs less than a list of parts.
+  // V8 adds to a text for less than it joins a list of parts.
   let text = '';
   const names = Object.keys(value);
   const shown = names.length > maxMembers ? names.slice(0, maxMembers) : names;

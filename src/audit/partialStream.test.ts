@@ -12,7 +12,7 @@ const key = Buffer.from('s'.repeat(40));
 const keys = new ChainKeys(key);
 const start = Date.parse('2026-11-28T12:00:00Z');
 
-/** One run of a writer. Each of its lines has a second of its own. */
+/** Writes the lines of one run of a writer, a second apart. */
 class Run {
   readonly lines: string[];
   readonly chain: Chain;

@@ -53,7 +53,7 @@ const most = { libraryMs: 4_500, exportMs: 5_000 };
 /** Characters of a collector's message in the log. */
 const mostMessage = 256;
 
-/** One batch is under way at a time. The library may see the end of one that was broken off a moment later. */
+/** The queue exports one batch at a time. The library may see the end of one that was broken off a moment later. */
 const shared = { timeoutMillis: most.libraryMs, concurrencyLimit: 2, compression: 'none' } as const;
 
 /**

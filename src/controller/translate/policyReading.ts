@@ -80,7 +80,7 @@ function keySetUrls(settings: unknown): readonly string[] {
   const { jwks } = settings;
   if (isRecord(jwks))
     return [jwks['url'], jwks['derived']].filter((url): url is string => typeof url === 'string');
-  // Of jwtAuth and mcpAuthentication.
+  // jwtAuth has providers, and mcpAuthentication has issuers.
   return [settings['providers'], settings['issuers']].flatMap((list) =>
     Array.isArray(list) ? list.flatMap(keySetUrls) : [],
   );

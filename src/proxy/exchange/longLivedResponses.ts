@@ -7,8 +7,8 @@ import { checkPathReadings } from './pathReadings.ts';
 /**
  * Answers that would go on for as long as the client stays, such as the event streams of MCP. Every other request ends
  * on the configuration it began with; these are looked at whenever there is a new one, and those that it might not
- * let in end. They also end when a file of users or a key set changes, so that their caller is no longer admitted.
- * Whoever is still allowed comes back.
+ * let in end. They also end when a file of users or a key set changes, so that their caller is no longer admitted. A
+ * client that is still allowed comes back.
  */
 export class LongLivedResponses {
   private readonly streams = new Map<LiveExchange, () => void>();
