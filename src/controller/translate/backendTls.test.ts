@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PolicyStatus } from '../types/index.ts';
 import { translate } from './index.ts';
-import { readObjects } from './objects.testing.ts';
+import { gateWith, readObjects } from './objects.testing.ts';
 
 /** A route to the ports `http` and `admin` of a Service, and a BackendTLSPolicy for each of the names. */
 function translated(...sectionNames: readonly string[]) {
@@ -15,15 +15,7 @@ spec:
   validation: { hostname: ${sectionName}.internal, wellKnownCACertificates: System }
 `,
   );
-  const { objects, options } = readObjects(`
-kind: GatewayClass
-metadata: { name: portcullis }
-spec: { controllerName: portcullis.dev/gateway }
----
-kind: Gateway
-metadata: { name: gate }
-spec: { gatewayClassName: portcullis, listeners: [{ name: web, port: 80, protocol: HTTP }] }
----
+  const { objects, options } = readObjects(`${gateWith('{ name: web, port: 80, protocol: HTTP }')}
 kind: Service
 metadata: { name: app }
 spec: { ports: [{ name: http, port: 80 }, { name: admin, port: 81 }] }

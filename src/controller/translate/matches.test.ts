@@ -2,18 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sortedRules } from '../../model/index.ts';
 import { translate } from './index.ts';
-import { readObjects } from './objects.testing.ts';
+import { gateWith, readObjects } from './objects.testing.ts';
 
 test('a gRPC match of a service goes before one of a method of any service, however long the method is', () => {
-  const { objects, options } = readObjects(`
-kind: GatewayClass
-metadata: { name: portcullis }
-spec: { controllerName: portcullis.dev/gateway }
----
-kind: Gateway
-metadata: { name: gate }
-spec: { gatewayClassName: portcullis, listeners: [{ name: web, port: 80, protocol: HTTP }] }
----
+  const { objects, options } = readObjects(`${gateWith('{ name: web, port: 80, protocol: HTTP }')}
 kind: Service
 metadata: { name: app }
 spec: { ports: [{ port: 80 }] }

@@ -69,6 +69,17 @@ const secrets: ReadonlyMap<string, string> = new Map([
   ]),
 ]);
 
+/** The YAML of a GatewayClass, and of the Gateway `gate` with listeners in the flow style. */
+export const gateWith = (listeners: string): string => `
+kind: GatewayClass
+metadata: { name: portcullis }
+spec: { controllerName: portcullis.dev/gateway }
+---
+kind: Gateway
+metadata: { name: gate }
+spec: { gatewayClassName: portcullis, listeners: [${listeners}] }
+---`;
+
 /** Everything in a text of several YAML documents: objects, and at most one of kind `Surroundings`. */
 export function readObjects(text: string): { objects: KubeObjects; options: TranslateOptions } {
   const objects = Object.fromEntries(Object.values(slots).map((slot) => [slot, [] as unknown[]]));

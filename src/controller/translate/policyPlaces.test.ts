@@ -6,7 +6,7 @@ import { policyNames, unbuiltPolicies } from '../../policies/facts.ts';
 import { samples } from '../../policies/samples.testing.ts';
 import type { GatewayPolicy, PolicyAncestorStatus } from '../types/index.ts';
 import { translate, type Translation } from './index.ts';
-import { readObjects } from './objects.testing.ts';
+import { gateWith, readObjects } from './objects.testing.ts';
 import { connectionNames, requestPolicies, targetKinds } from './policyKinds.ts';
 
 /** Settings of Services alone, by name. */
@@ -170,15 +170,7 @@ for (const { group, kind } of targetKinds)
   });
 
 test('a policy for a Gateway of which no listener speaks HTTP is refused, for nothing would read it', () => {
-  const { objects, options } = readObjects(`
-kind: GatewayClass
-metadata: { name: portcullis }
-spec: { controllerName: portcullis.dev/gateway }
----
-kind: Gateway
-metadata: { name: gate }
-spec: { gatewayClassName: portcullis, listeners: [{ name: raw, port: 80, protocol: TCP }] }
----
+  const { objects, options } = readObjects(`${gateWith('{ name: raw, port: 80, protocol: TCP }')}
 kind: GatewayPolicy
 metadata: { name: one }
 spec:

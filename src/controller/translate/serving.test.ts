@@ -9,17 +9,9 @@ import { startApp, type App } from '../../proxy/apps.testing.ts';
 import { TestPlane } from '../../proxy/dataPlane.testing.ts';
 import { field, get, RawClient, status, type Message } from '../../proxy/wire.testing.ts';
 import { translate } from './index.ts';
-import { readObjects } from './objects.testing.ts';
+import { gateWith, readObjects } from './objects.testing.ts';
 
-const gate = (listeners: string): string => `
-kind: GatewayClass
-metadata: { name: portcullis }
-spec: { controllerName: portcullis.dev/gateway }
----
-kind: Gateway
-metadata: { name: gate }
-spec: { gatewayClassName: portcullis, listeners: [${listeners}] }
----
+const gate = (listeners: string): string => `${gateWith(listeners)}
 kind: Secret
 metadata: { name: a }
 type: kubernetes.io/tls
