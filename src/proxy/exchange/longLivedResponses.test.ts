@@ -91,6 +91,7 @@ async function reviewed(request: string, next: ModelInShort, lives: boolean): Pr
     await client.find('the end of the stream', () => isOver(client) || undefined);
     assert.equal(access.length, 1);
     assert.equal(access[0]?.status, 200);
+    assert.equal(access[0]?.reason, 'the new configuration may not serve it in the same way');
   }
   client.close();
   await until('nobody is left', () => plane.connections === 0);
@@ -167,6 +168,10 @@ test('streams end when their user or their key is removed from its file, and oth
   for (const client of [ada, first])
     await client.find('the end of the stream', () => isOver(client) || undefined);
   assert.deepEqual([bob, second].map(isOver), [false, false]);
+  assert.deepEqual(
+    plane.access.map(({ reason }) => reason),
+    Array(2).fill('the user or the key of the caller was removed or changed'),
+  );
 });
 
 test('a finished stream is not ended again, and a snapshot without streams is released', async () => {

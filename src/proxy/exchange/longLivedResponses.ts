@@ -4,6 +4,12 @@ import type { McpBackend, PolicyUse } from '../../model/index.ts';
 import type { Compiled, CompiledListener, CompiledRoute, LiveExchange } from './liveExchange.ts';
 import { checkPathReadings } from './pathReadings.ts';
 
+/** The reasons for the end of an answer, for its access line. */
+const reasons = {
+  caller: 'the user or the key of the caller was removed or changed',
+  configuration: 'the new configuration may not serve it in the same way',
+} as const;
+
 /**
  * Answers that would go on for as long as the client stays, such as the event streams of MCP. Every other request ends
  * on the configuration it began with; these are looked at whenever there is a new one, and those that it might not
@@ -22,7 +28,7 @@ export class LongLivedResponses {
     if (current !== undefined && current !== exchange.snapshot)
       this.check(exchange, end, current, new RuleComparisons());
     const watches = (exchange.route?.watchCaller ?? []).map((watch) =>
-      watch(exchange, () => this.end(exchange, end)),
+      watch(exchange, () => this.end(exchange, end, reasons.caller)),
     );
     return () => {
       this.streams.delete(exchange);
@@ -38,11 +44,12 @@ export class LongLivedResponses {
   }
 
   private check(exchange: LiveExchange, end: () => void, next: Compiled, same: RuleComparisons): void {
-    if (!servedTheSame(exchange, next, same)) this.end(exchange, end);
+    if (!servedTheSame(exchange, next, same)) this.end(exchange, end, reasons.configuration);
   }
 
-  private end(exchange: LiveExchange, end: () => void): void {
+  private end(exchange: LiveExchange, end: () => void, reason: string): void {
     if (!this.streams.delete(exchange)) return;
+    exchange.noteReason(reason);
     try {
       end();
     } catch (error) {
