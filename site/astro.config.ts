@@ -27,6 +27,8 @@ export default defineConfig({
       favicon: '/favicon.svg',
       lastUpdated: false,
       pagination: true,
+      // Starlight's own weights put short pages that name the words once before the page about them.
+      pagefind: { ranking: { pageLength: 0.75, termFrequency: 1, termSaturation: 1.4, termSimilarity: 1 } },
       credits: false,
       tableOfContents: { minHeadingLevel: 2, maxHeadingLevel: 3 },
       sidebar: structuredClone(sidebar) as never,
