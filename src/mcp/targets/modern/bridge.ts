@@ -15,7 +15,7 @@ import type { InputQuestion } from './inputQuestions.ts';
 import { nameHeader } from './nameHeader.ts';
 import { decodedValue } from '../../messages/mirroredHeaders.ts';
 import { ParameterHeaders } from '../../messages/parameterHeaders.ts';
-import { modernEdits, withEdits } from './requestEdits.ts';
+import { modernEdits, withEdits } from '../../messages/eraEdits.ts';
 import { ToolListing } from './toolListing.ts';
 
 export interface BridgeStart {

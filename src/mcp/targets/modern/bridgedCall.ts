@@ -9,7 +9,7 @@ import type { Waiter } from '../kind/target.ts';
 import type { ClientFacts } from './clientFacts.ts';
 import { readQuestions, type InputQuestion } from './inputQuestions.ts';
 import { legacyError, readResult, type InputRequired } from './legacyResult.ts';
-import { modernEdits } from './requestEdits.ts';
+import { modernEdits } from '../../messages/eraEdits.ts';
 
 /** The functions of its connection that a call needs. */
 export interface BridgeHost {

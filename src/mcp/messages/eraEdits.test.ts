@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memberOf } from '../../json/envelope.ts';
-import { renderOutgoing } from '../../messages/outgoing.ts';
-import { message } from '../kind/waiter.testing.ts';
-import { modernEdits, withEdits } from './requestEdits.ts';
+import { memberOf } from '../json/envelope.ts';
+import { renderOutgoing } from './outgoing.ts';
+import { message } from '../targets/kind/waiter.testing.ts';
+import { modernEdits, withEdits } from './eraEdits.ts';
 
 const meta =
   '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}';

@@ -1,10 +1,10 @@
 /** The edits by which a request of the legacy era becomes one of the modern era. */
 
-import { edited, memberOf, wholeOf, type Envelope, type Span } from '../../json/envelope.ts';
-import { addition, memberEdits, objectMembers } from '../../json/objectMembers.ts';
-import type { Edit } from '../../json/scan.ts';
-import { metaKeys } from '../../messages/eras.ts';
-import type { Outgoing } from '../../messages/outgoing.ts';
+import { edited, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
+import { addition, memberEdits, objectMembers } from '../json/objectMembers.ts';
+import type { Edit } from '../json/scan.ts';
+import { metaKeys } from './eras.ts';
+import type { Outgoing } from './outgoing.ts';
 
 /** Keys of `_meta` that the gateway alone writes. */
 const own: ReadonlySet<string> = new Set([
