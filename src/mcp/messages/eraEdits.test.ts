@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memberOf } from '../json/envelope.ts';
+import type { Edit } from '../json/scan.ts';
 import { renderOutgoing } from './outgoing.ts';
 import { message } from '../targets/kind/waiter.testing.ts';
-import { modernEdits, withEdits } from './eraEdits.ts';
+import { modernEdits, withEdits, withoutRevision } from './eraEdits.ts';
 
 const meta =
   '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}';
@@ -80,4 +81,38 @@ test('the edits of the session come first, and the progress token keeps its plac
     name: 'n',
     _meta: { ...written, progressToken: 9 },
   });
+});
+
+/** The line of a request of the modern era for a server of the legacy era. */
+function legacyLine(params: string, edits: (text: string) => readonly Edit[] = () => []): unknown {
+  const envelope = message(request(`,"params":${params}`));
+  const place = memberOf(envelope.text, envelope.body, '_meta');
+  const token = typeof place === 'object' ? memberOf(envelope.text, place, 'progressToken') : undefined;
+  assert.ok(token !== 'ambiguous');
+  const out = withoutRevision({ envelope, token, edits: edits(envelope.text) });
+  return (JSON.parse(renderOutgoing(out, 9)) as { readonly params: unknown }).params;
+}
+
+test('a request loses the keys of the modern era, and nothing else', () => {
+  assert.deepEqual(legacyLine(`{"name":"n","_meta":{${meta}}}`), { name: 'n', _meta: {} });
+  assert.deepEqual(legacyLine(`{"_meta":{"a":1,${meta},"progressToken":"x"}}`), {
+    _meta: { a: 1, progressToken: 9 },
+  });
+  assert.deepEqual(legacyLine(`{"_meta":{${meta}, "com.example/b" : {"c":2}, "progressToken":1 }}`), {
+    _meta: { 'com.example/b': { c: 2 }, progressToken: 9 },
+  });
+  assert.deepEqual(legacyLine('{"name":"n"}'), { name: 'n' });
+});
+
+test('members that the gateway adds to _meta stay in it', () => {
+  const traced = (text: string): readonly Edit[] => {
+    const start = text.indexOf('"_meta":{') + 9;
+    const isEmpty = text[start] === '}';
+    return [{ start, end: start, replacement: isEmpty ? '"traceparent":"t"' : '"traceparent":"t",' }];
+  };
+  assert.deepEqual(legacyLine(`{"_meta":{${meta}}}`, traced), { _meta: { traceparent: 't' } });
+  assert.deepEqual(legacyLine(`{"_meta":{"progressToken":1,${meta}}}`, traced), {
+    _meta: { traceparent: 't', progressToken: 9 },
+  });
+  assert.deepEqual(legacyLine('{"_meta":{}}', traced), { _meta: { traceparent: 't' } });
 });

@@ -1,4 +1,4 @@
-/** The edits by which a request of the legacy era becomes one of the modern era. */
+/** The edits by which a request of one era becomes one of the other era. */
 
 import { edited, memberOf, wholeOf, type Envelope, type Span } from '../json/envelope.ts';
 import { addition, memberEdits, objectMembers } from '../json/objectMembers.ts';
@@ -6,8 +6,8 @@ import type { Edit } from '../json/scan.ts';
 import { metaKeys } from './eras.ts';
 import type { Outgoing } from './outgoing.ts';
 
-/** Keys of `_meta` that the gateway alone writes. */
-const own: ReadonlySet<string> = new Set([
+/** Keys of `_meta` by which a request says its revision, its client and the wishes of its client. */
+const perRequest: ReadonlySet<string> = new Set([
   metaKeys.protocolVersion,
   metaKeys.clientInfo,
   metaKeys.clientCapabilities,
@@ -52,8 +52,28 @@ export function modernEdits(
   const removed = round !== undefined ? answered : isAugmented ? augmentation : none;
   const added = [...(place === undefined ? [`"_meta":{${meta}}`] : []), ...more].join(',');
   const outer = changed(text, body, removed, added);
-  const inner = place === undefined ? [] : changed(text, place, own, meta);
+  const inner = place === undefined ? [] : changed(text, place, perRequest, meta);
   return outer && inner && [...outer, ...inner];
+}
+
+/**
+ * A request of the modern era as a server of the legacy era gets it. Servers of both eras refuse, in a session that
+ * began with `initialize`, a request that says its revision (2026-07-28, Versioning and Compatibility).
+ */
+export function withoutRevision(out: Outgoing): Outgoing {
+  const meta = metaOf(out.envelope);
+  if (meta === undefined) return out;
+  const isEdited = out.edits.some(({ start }) => start > meta.start && start < meta.end);
+  const from = isEdited ? withEdits(out) : out;
+  const { text } = from.envelope;
+  const place = isEdited ? metaOf(from.envelope) : meta;
+  const removed = place && changed(text, place, perRequest, '');
+  return removed === undefined ? from : { ...from, edits: [...from.edits, ...removed] };
+}
+
+function metaOf({ text, body }: Envelope): Span | undefined {
+  const place = memberOf(text, body, '_meta');
+  return place === 'ambiguous' ? undefined : place;
 }
 
 function changed(

@@ -8,6 +8,7 @@ import type { Naming } from '../items/naming.ts';
 import { memberOf, type Envelope, type RpcId } from '../json/envelope.ts';
 import type { Evictable, Tally } from '../limits/budget.ts';
 import type { RetainedMemory } from '../limits/retainedMemory.ts';
+import { withoutRevision } from '../messages/eraEdits.ts';
 import type { Era } from '../messages/eras.ts';
 import { announcedLists, changedText, listed } from '../messages/listNews.ts';
 import type { Outgoing, OwnWay } from '../messages/outgoing.ts';
@@ -373,7 +374,8 @@ export class Session implements TargetListener, Evictable, MessageContext {
       call.failed(error);
       return;
     }
-    const wireId = target.call({ ...out, ...way }, call);
+    const isBridged = this.era === 'modern' && target.era !== 'modern';
+    const wireId = target.call({ ...(isBridged ? withoutRevision(out) : out), ...way }, call);
     if (
       wireId !== 0 &&
       call.tokenText !== undefined &&

@@ -1,6 +1,6 @@
 /** The era in which servers are spoken to. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -244,6 +244,56 @@ for (const [what, otherwise] of [
     const harness = await gateway(t, oldChild(otherwise, { startTimeoutMs: 4_000 }));
     assert.equal(await serverEra.modern(harness), 'legacy');
   });
+
+/** A child of both eras. In a session that began with `initialize`, it refuses requests that say their revision. */
+const childOfBoth = (discover: string, settings = {}) =>
+  oldChild('', {
+    args: [
+      '-e',
+      `
+      const { existsSync } = require('node:fs');
+      let isLegacy = false;
+      require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+        const { id, method, params } = JSON.parse(line);
+        const reply = (rest) => console.log(JSON.stringify({ jsonrpc: '2.0', id, ...rest }));
+        const capabilities = { tools: {} };
+        if (method === 'server/discover') {
+          ${discover}
+          reply({ result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities } });
+        } else if (method === 'initialize') {
+          isLegacy = true;
+          const serverInfo = { name: 'both', version: '1' };
+          reply({ result: { protocolVersion: params.protocolVersion, capabilities, serverInfo } });
+        } else if (isLegacy && params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== undefined)
+          reply({ error: { code: -32600, message: 'this connection serves the other era' } });
+        else if (method === 'tools/list')
+          reply({ result: { ...(!isLegacy && { resultType: 'complete' }), tools: [] } });
+      });`,
+    ],
+    ...settings,
+  });
+
+test('a child of both eras that is slow to answer server/discover serves a modern client in a session', async (t) => {
+  const harness = await gateway(t, childOfBoth('return;', { startTimeoutMs: 4_000 }));
+  assert.equal(await serverEra.modern(harness), 'legacy');
+});
+
+test('a child that has spoken the modern era and dies once is asked in the modern era again', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-era-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const trouble = join(folder, 'trouble');
+  const target = childOfBoth(`if (existsSync(${JSON.stringify(trouble)})) process.exit(1);`);
+  const harness = await gateway(t, target);
+  const eras: string[] = [];
+  for (const hasTrouble of [false, true, false]) {
+    if (hasTrouble) writeFileSync(trouble, '');
+    else rmSync(trouble, { force: true });
+    // The next client of the same caller would get the same session.
+    harness.use(mcpBackend({ key: `backend-${eras.length}`, targets: [target] }));
+    eras.push(await serverEra.modern(harness));
+  }
+  assert.deepEqual(eras, ['modern', 'legacy', 'modern']);
+});
 
 test('a legacy client is served by a modern child, without a probe of later sessions', async (t) => {
   const harness = await gateway(t, modernTarget());

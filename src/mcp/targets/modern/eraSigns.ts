@@ -65,7 +65,8 @@ function signOfDiscover(opening: Opening, isChild: boolean): EraSign {
     return status >= 400 && status < 500 && !neutralStatuses.has(status) ? 'refused' : 'none';
   }
   const isServers = error.code === 'mcp_target_failed' || error.code === 'mcp_target_timeout';
-  return isChild && isServers ? 'refused' : 'none';
+  // A child of both eras may be slow, or die, once.
+  return isChild && isServers ? 'doubted' : 'none';
 }
 
 /** @param era the era in which the server was asked */
