@@ -36,6 +36,8 @@ export interface Subject {
   readonly modern?: 'spoken' | 'bridged';
   /** The server does not answer `subscriptions/listen`. */
   readonly hasNoListen?: true;
+  /** Its interpreter needs seconds: the revisions are compared one after the other. */
+  readonly startsSlowly?: true;
   program(folder: string): Program;
   /** Fills the folder of a run. */
   prepare?(folder: string): void;

@@ -17,6 +17,7 @@ const program = (transport: string) => () => ({
 const fastmcp: Omit<Subject, 'name' | 'over' | 'program'> = {
   modern: 'spoken',
   hasNoListen: true,
+  startsSlowly: true,
   calls: [
     { tool: 'add', args: { a: 2 } },
     { tool: 'add', args: { a: 'two' } },
