@@ -1,6 +1,6 @@
 import type { AuditSettings, JsonPath } from '../model/index.ts';
 import { hiddenBeginning, redacted, redactText } from '../telemetry/index.ts';
-import { Literal, readExact, type Exact } from './exactJson.ts';
+import { Elements, Literal, readExact, type Exact, type Extent } from './exactJson.ts';
 import { isSecretMember } from './secretMembers.ts';
 import { shownName } from './shownNames.ts';
 
@@ -9,6 +9,7 @@ export const maxArguments = 65_536;
 const maxDepth = 16;
 const maxMembers = 64;
 const maxElements = 256;
+const extent: Extent = { depth: maxDepth, members: maxMembers, elements: maxElements };
 /** Characters of a value that `redacted` shows. */
 const maxText = 1_024;
 /** Characters of a name. */
@@ -32,7 +33,7 @@ export function argumentsView({
   const write =
     mode === 'shape'
       ? (text: string) => shapeOf(JSON.parse(text), 0)
-      : (text: string) => valueOf(readExact(text), 0, start, mode === 'redacted');
+      : (text: string) => valueOf(readExact(text, extent), 0, start, mode === 'redacted');
   return (text) => {
     if (text.length > maxArguments) return JSON.stringify(`(too large: ${text.length} characters)`);
     try {
@@ -80,23 +81,23 @@ function valueOf(value: Exact, depth: number, steps: readonly Step[], hides: boo
   }
   if (typeof value === 'string') return JSON.stringify(textOf(value, hides));
   if (depth >= maxDepth) return '"…"';
-  if (Array.isArray(value)) {
-    const shown = value.slice(0, maxElements).map((element, index) => {
+  if (value instanceof Elements) {
+    const shown = value.values.map((element, index) => {
       const next = follow(steps, index);
       return next === 'hidden' ? `"${redacted}"` : valueOf(element, depth + 1, next, hides);
     });
-    if (value.length > maxElements) shown.push(`"… ${value.length - maxElements} more"`);
+    if (value.count > maxElements) shown.push(`"… ${value.count - maxElements} more"`);
     return `[${shown.join(',')}]`;
   }
   let text = '';
   const taken = new Set<string>();
-  for (const [name, member] of value.entries.slice(0, maxMembers)) {
+  for (const [name, member] of value.entries) {
     const next = follow(steps, name);
     const isHidden = next === 'hidden' || (hides && isSecretMember(name));
     text += `${text === '' ? '{' : ','}${unusedName(nameText(name), taken)}:`;
     text += isHidden ? `"${redacted}"` : valueOf(member, depth + 1, next, hides);
   }
-  return objectText(text, value.entries.length);
+  return objectText(text, value.count);
 }
 
 function textOf(value: string, hides: boolean): string {
