@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { policySchemas } from '../../policies/index.ts';
 import { rememberSecrets } from '../../telemetry/index.ts';
 import { until } from '../../until.testing.ts';
-import { TestPlane } from '../dataPlane.testing.ts';
+import { TestPlane, type LocalHandler } from '../dataPlane.testing.ts';
 import { get } from '../wire.testing.ts';
 
 const key = 'key-of-the-configuration';
@@ -13,12 +13,19 @@ after(() => {
   for (const plane of planes) plane.close();
 });
 
-async function recordOf(policies: Readonly<Record<string, unknown>>, request: string) {
-  const plane = await TestPlane.start({
-    routes: [{ policies, handler: (_request, reply) => reply.send({ status: 200 }) }],
-  });
+async function ask(
+  policies: Readonly<Record<string, unknown>>,
+  request: string,
+  handler: LocalHandler = (_request, reply) => reply.send({ status: 200 }),
+): Promise<TestPlane> {
+  const plane = await TestPlane.start({ routes: [{ policies, handler }] });
   planes.push(plane);
   await plane.ask(request);
+  return plane;
+}
+
+async function recordOf(policies: Readonly<Record<string, unknown>>, request: string) {
+  const plane = await ask(policies, request);
   return until('the record', () => plane.access[0]);
 }
 
@@ -47,6 +54,15 @@ test('a record does not show what a policy took out of the path as a token', asy
   const jwtAuth = tokenAt('request.path.split("/")[1]', 'strict');
   const { path, error, reason } = await recordOf({ jwtAuth }, get('/opaque-token-1/orders'));
   assert.deepEqual([path, error], ['/[redacted]/orders', 'token_invalid'], reason ?? 'no reason');
+});
+
+test('the line about an error of a handler does not show it, either', async () => {
+  const jwtAuth = tokenAt('request.path.split("/")[1]', 'permissive');
+  const { log } = await ask({ jwtAuth }, get('/opaque-token-1/orders'), () => {
+    throw new Error('a fault');
+  });
+  const { fields } = log.find(({ message }) => message === 'internal error')!;
+  assert.equal(fields?.['path'], '/[redacted]/orders');
 });
 
 test('a client cannot hide its path from the log by a text that it sends elsewhere', async () => {

@@ -15,7 +15,7 @@ export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs:
     requestBytes: exchange.requestBytes,
     responseBytes: exchange.responseBytes,
     client: exchange.remoteAddress,
-    requestId: exchange.hasMadeId ? exchange.id : hideSecretForms(exchange.id),
+    requestId: shownId(exchange),
     traceparent: exchange.head.get('traceparent') ?? exchange.span?.server.traceparent,
     bind,
     listener: exchange.listener?.name,
@@ -31,8 +31,13 @@ export function exchangeRecord(exchange: LiveExchange, bind: string, durationMs:
   };
 }
 
-const shownPath = (exchange: LiveExchange): string =>
+/** The path of a request as the log shows it. */
+export const shownPath = (exchange: LiveExchange): string =>
   hideSecretForms(withoutCredentials(exchange.path, exchange));
+
+/** The id of a request as the log shows it: the client may have given it. */
+export const shownId = (exchange: LiveExchange): string =>
+  exchange.hasMadeId ? exchange.id : hideSecretForms(exchange.id);
 
 /** The path without the texts that policies of the route have read as credentials. */
 export const withoutCredentials = (path: string, { pathCredentials }: LiveExchange): string =>

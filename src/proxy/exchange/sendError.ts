@@ -1,6 +1,7 @@
 import { catalogue, GatewayError } from '../../errors.ts';
 import { stackOf } from '../../errorText.ts';
 import type { HeaderLine } from '../../http/index.ts';
+import { shownId, shownPath } from './accessRecords.ts';
 import type { LiveExchange } from './liveExchange.ts';
 import { grpcHeaders, isGrpc } from './grpc.ts';
 
@@ -22,8 +23,8 @@ export function sendError(exchange: LiveExchange, thrown: unknown): void {
   exchange.noteError(error);
   if (error.code === 'internal_error') {
     exchange.connection.port.log.error('internal error', {
-      requestId: exchange.id,
-      path: exchange.path,
+      requestId: shownId(exchange),
+      path: shownPath(exchange),
       stack: error.detail,
     });
   }
