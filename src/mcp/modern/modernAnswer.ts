@@ -220,10 +220,6 @@ export class ModernAnswer implements CallAnswer, Parked {
   }
 
   private ask(said: Envelope, askedId: RpcId): void {
-    if (said.method === 'ping') {
-      this.tell(askedId, '"result":{}');
-      return;
-    }
     const lacking = lackingFor(said, this.start.meta.capabilities);
     if (lacking !== undefined) {
       this.lacking = { ...this.lacking, ...lacking };

@@ -551,3 +551,21 @@ test('progress that comes while the client answers a question goes with its next
   );
   assert.equal(textOf(rest.at(-1)!.result), 'done');
 });
+
+test('the gateway answers the ping of a server while no client waits for anything', async (t) => {
+  const server = await startRemote(t);
+  const harness = await startHarness({
+    caller,
+    backend: mcpBackend({ targets: [remoteTarget(server.url)] }),
+  });
+  t.after(() => harness.close());
+  await new RawModernClient(harness.url).post('tools/call', { name: 'echo', arguments: { text: 'x' } });
+  const [stream] = await until('the stream of the server is open', () =>
+    server.news.size === 0 ? undefined : [...server.news],
+  );
+  stream!.event({ jsonrpc: '2.0', id: 'p', method: 'ping' });
+  const answer = await until('the ping is answered', () =>
+    server.seen.find(({ message }) => message.id === 'p'),
+  );
+  assert.deepEqual(answer.message.result, {});
+});

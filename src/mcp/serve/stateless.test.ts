@@ -135,3 +135,18 @@ test('a server that asks the client all the same is refused, and its call goes o
   assert.match(JSON.stringify(first?.result), /the client has no session/);
   await nothingLeft();
 });
+
+test('the gateway answers the ping of a server during a call', async (t) => {
+  const server = await startRemote(t);
+  server.tools['work'] = (x) => {
+    x.stream().event({ jsonrpc: '2.0', id: 'p', method: 'ping' });
+    void until('the ping is answered', () => server.seen.find(({ message }) => message.id === 'p')).then(
+      ({ message }) => {
+        x.event(x.result(JSON.stringify(message.result)));
+        x.end();
+      },
+    );
+  };
+  harness.use(mcpBackend({ targets: [remoteTarget(server.url)], stateless: true }));
+  assert.equal(await new RawClient(harness.url).call('work'), '{}');
+});

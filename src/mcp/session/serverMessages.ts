@@ -6,6 +6,7 @@ import { uriEdits } from '../items/resourceUris.ts';
 import { cut, edited, memberOf, stringValue, type Envelope, type RpcId } from '../json/envelope.ts';
 import { parsedId } from '../json/parsed.ts';
 import { splice, type Edit } from '../json/scan.ts';
+import type { Era } from '../messages/eras.ts';
 import { serverNotifications, taskNews } from '../messages/mcpMethods.ts';
 import { errorResponse } from '../messages/rpcError.ts';
 import type { MessageOrigin, TargetConnection } from '../targets/kind/target.ts';
@@ -20,6 +21,8 @@ import type { KnownTask } from './taskRegistry.ts';
 
 /** The parts of a session that its messages need. */
 export interface MessageContext {
+  /** The era of the client. */
+  readonly era: Era;
   readonly targets: SessionTargets;
   readonly streams: ClientStreams;
   /** Set where the session has several targets, or had them once. */
@@ -90,7 +93,12 @@ export class ServerMessages {
     origin: MessageOrigin,
     own: CallAnswer | undefined,
   ): void {
-    const { streams, takesRequests, carried, shared } = this.context;
+    const { streams, era, takesRequests, carried, shared } = this.context;
+    // The client of such a session is the gateway, whether or not anyone waits for it now.
+    if (message.method === 'ping' && (era === 'modern' || !takesRequests)) {
+      target.send(`{"jsonrpc":"2.0","id":${cut(message.text, message.idSpan)},"result":{}}`);
+      return;
+    }
     if (!takesRequests) {
       const error = new GatewayError('mcp_client_busy', { message: 'the client has no session' });
       refuseServer(target, message, error);
