@@ -301,7 +301,11 @@ export class ModernConnection extends OuterConnection {
         listener.onDown(this);
       },
       onAgain: () => this.subscriptions.again(),
-      onUp: () => listener.onUp?.(this),
+      onUp: () => {
+        // A child that several sessions use has begun again without telling before.
+        this.subscriptions.again();
+        listener.onUp?.(this);
+      },
       onGone: () => listener.onGone(this),
       onTaken: () => listener.onTaken(this),
     };

@@ -1,16 +1,8 @@
 /** Notifications on a `subscriptions/listen` stream (2026-07-28, Subscriptions). */
 
-import { edited, memberOf, stringValue, type Envelope } from '../../json/envelope.ts';
+import { edited, memberOf, type Envelope } from '../../json/envelope.ts';
 import { memberEdits, objectMembers } from '../../json/objectMembers.ts';
 import { metaKeys } from '../../messages/eras.ts';
-
-/** The id of the stream that a notification belongs to; undefined where it belongs to none. */
-export function subscriptionOf({ text, body }: Envelope): number | undefined {
-  const meta = memberOf(text, body, '_meta');
-  const place = meta === 'ambiguous' ? undefined : memberOf(text, meta, metaKeys.subscriptionId);
-  if (typeof place !== 'object') return undefined;
-  return Number(stringValue(text, place) ?? text.slice(place.start, place.end));
-}
 
 /** The notification as the session knows it. */
 export function withoutSubscription(message: Envelope): Envelope {

@@ -4,11 +4,12 @@ import { ThrottledLog, type Logger } from '../../../telemetry/index.ts';
 import { memberOf, type Envelope } from '../../json/envelope.ts';
 import { ownError, ownNotification, ownResult } from '../../json/ownMessage.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
+import { subscriptionOf } from '../../messages/subscriptionId.ts';
 import type { CanSeeResource, MessageOrigin, Waiter } from '../kind/target.ts';
 import { Backoff, streamRestart } from '../conversation/backoff.ts';
 import { listFilters, type Discovery } from './discovery.ts';
 import { ListenStream, type ListenOwner } from './listenStream.ts';
-import { subscriptionOf, withoutSubscription } from './streamMessages.ts';
+import { withoutSubscription } from './streamMessages.ts';
 import { SubscribedUris } from './subscribedUris.ts';
 import { WatchedTasks } from './watchedTasks.ts';
 

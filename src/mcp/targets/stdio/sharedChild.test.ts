@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { until } from '../../../until.testing.ts';
 import { catalog, mcpBackend, startHarness, stdioTarget, type Harness } from '../../harness.testing.ts';
+import { modernTarget } from '../../modernServer.testing.ts';
 import { RawClient, type Message } from '../../rawClient.testing.ts';
+import { RawModernClient } from '../../rawModernClient.testing.ts';
 import type { StdioTarget } from '../../../model/index.ts';
 
 const shared = stdioTarget({ name: 'shared', scope: 'shared' });
@@ -201,4 +203,22 @@ test('a shared child that ends with the gateway is not restarted', async () => {
     own.log.filter(({ level }) => level === 'warn').map(({ message }) => message),
     [],
   );
+});
+
+test('a client hears its own stream of a shared child of 2026-07-28, and no other client does', async (t) => {
+  clientOf([modernTarget('modern', { scope: 'shared' })]);
+  const [ada, bob] = ['ada', 'bob'].map((name) => new RawModernClient(harness.url, {}, user(name)));
+  const listen = async (client: RawModernClient, uri: string) => {
+    const filter = { resourceSubscriptions: [uri] };
+    const { events, honoured } = await client.listen(filter);
+    t.after(() => events.cancel());
+    assert.deepEqual(honoured, filter);
+    return events;
+  };
+  const [first, second] = [await listen(ada!, 'test://a'), await listen(bob!, 'test://item/1')];
+  for (const uri of ['test://a', 'test://item/1'])
+    await ada!.post('tools/call', { name: 'touch', arguments: { uri } });
+  assert.equal((await first.next())?.params?.['uri'], 'test://a');
+  assert.equal((await second.next())?.params?.['uri'], 'test://item/1');
+  for (const events of [first, second]) await events.cancel();
 });

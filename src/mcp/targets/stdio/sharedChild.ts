@@ -4,6 +4,7 @@ import { ownMessage } from '../../json/ownMessage.ts';
 import { gatewayAsClient } from '../../messages/gatewayAsClient.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { errorResponse } from '../../messages/rpcError.ts';
+import { subscriptionOf } from '../../messages/subscriptionId.ts';
 import { supportedVersions } from '../../messages/versions.ts';
 import { TransientMap } from '../../limits/transientMap.ts';
 import type { TargetConnection, TargetListener, Waiter } from '../kind/target.ts';
@@ -15,8 +16,8 @@ export interface ChildUser {
   pending(wireId: number): Waiter | undefined;
   /** The server sends a message about the progress of its call with this id on the wire. */
   heard(message: Envelope, wireId: number): void;
-  /** The server sends a message that is about no call. */
-  heardAside(message: Envelope): void;
+  /** The server sends news: of its lists, or on a stream of this user. @param kind newer news of it counts for more */
+  heardAside(message: Envelope, kind: string): void;
   /** The child ended. */
   down(): void;
   /** The child has begun again. */
@@ -201,8 +202,20 @@ export class SharedChild implements TargetListener, Tenant {
   onMessage(_connection: TargetConnection, message: Envelope): void {
     if (message.kind === 'request') this.refuse(message);
     else if (message.method === 'notifications/progress') this.progress(message);
-    else if (this.start.ofOnePrincipal && listNews.test(message.method))
-      for (const user of this.users.keys()) user.heardAside(message);
+    else if (!this.toStream(message) && this.start.ofOnePrincipal && listNews.test(message.method))
+      for (const user of this.users.keys()) user.heardAside(message, message.method);
+  }
+
+  /** Each user has streams of its own (2026-07-28, Subscriptions). @returns whether the message is one of a stream */
+  private toStream(message: Envelope): boolean {
+    const wireId = subscriptionOf(message);
+    if (wireId === undefined) return false;
+    for (const user of this.users.keys())
+      if (user.pending(wireId) !== undefined) {
+        user.heardAside(message, message.text);
+        break;
+      }
+    return true;
   }
 
   /** Progress is for the user whose call it is about. */

@@ -25,6 +25,9 @@ const lasting: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ]);
 
+/** News that waits during a pause. */
+const maxLate = 256;
+
 /** The session that uses the child, as its connection sees it. */
 export interface SharedUser {
   isIdle(): boolean;
@@ -40,7 +43,7 @@ export class SharedConnection implements TargetConnection, ChildUser {
   private readonly child: SharedChild;
   private readonly user: SharedUser;
   private isPaused = false;
-  /** News of lists that came during a pause, the newest of each kind. */
+  /** News that came during a pause, the newest of each kind. */
   private readonly late = new Map<string, Envelope>();
 
   constructor(child: SharedChild, userOf: (connection: SharedConnection) => SharedUser) {
@@ -142,9 +145,15 @@ export class SharedConnection implements TargetConnection, ChildUser {
     else this.user.onMessage(message);
   }
 
-  heardAside(message: Envelope): void {
-    if (this.isPaused) this.late.set(message.method, message);
-    else this.user.onMessage(message, 'aside');
+  heardAside(message: Envelope, kind: string): void {
+    if (!this.isPaused) {
+      this.user.onMessage(message, 'aside');
+      return;
+    }
+    this.late.set(kind, message);
+    if (this.late.size <= maxLate) return;
+    const [oldest] = this.late.keys();
+    this.late.delete(oldest!);
   }
 
   down(): void {

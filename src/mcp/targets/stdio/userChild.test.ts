@@ -4,7 +4,9 @@ import { connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../../until.testing.ts';
 import { mcpBackend, startHarness, stdioTarget } from '../../harness.testing.ts';
-import { RawClient } from '../../rawClient.testing.ts';
+import { modernTarget } from '../../modernServer.testing.ts';
+import { RawClient, type Events } from '../../rawClient.testing.ts';
+import { RawModernClient } from '../../rawModernClient.testing.ts';
 
 const own = stdioTarget({ name: 'own', scope: 'user' });
 
@@ -151,4 +153,35 @@ test('a client that does not read misses progress of a shared child, and gets th
   const progress = text.split('notifications/progress').length - 1;
   assert.ok(progress > 0 && progress < 45, `${progress} messages about progress`);
   assert.equal((await news.next())?.method, 'notifications/tools/list_changed');
+});
+
+test('each session of a user hears its own streams of a child of 2026-07-28, also after the child has died', async (t) => {
+  const harness = await startHarness({
+    backend: mcpBackend({ targets: [modernTarget('modern', { scope: 'user' })] }),
+    caller: () => ({ principal: 'ada' }),
+  });
+  t.after(() => harness.close());
+  const modern = new RawModernClient(harness.url);
+  const filter = { toolsListChanged: true, resourceSubscriptions: ['test://a'] };
+  const { events, honoured } = await modern.listen(filter);
+  t.after(() => events.cancel());
+  assert.deepEqual(honoured, filter);
+  const legacy = new RawClient(harness.url);
+  await legacy.initialize();
+  const news = await legacy.get();
+  t.after(() => news.cancel());
+  for (const uri of ['test://a', 'test://item/1'])
+    assert.deepEqual((await legacy.post(legacy.request('resources/subscribe', { uri }))).json.result, {});
+  const heard = async (stream: Events): Promise<string> => {
+    const { method, params } = (await stream.next())!;
+    return String(params?.['uri'] ?? method);
+  };
+  await legacy.call('touch', { uri: 'test://item/1' });
+  await legacy.call('touch', { uri: 'test://a' });
+  assert.deepEqual([await heard(news), await heard(news)], ['test://item/1', 'test://a']);
+  assert.equal(await heard(events), 'test://a');
+  await legacy.post(legacy.tool('crash'));
+  await legacy.call('pid');
+  // The news is for the time in which nobody listened.
+  for (const stream of [news, events]) for (let uri = ''; uri !== 'test://a';) uri = await heard(stream);
 });
