@@ -2,7 +2,7 @@ import type { GatewayError } from '../../../errors.ts';
 import type { Logger } from '../../../telemetry/index.ts';
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import type { CanSeeResource, TargetState } from '../kind/target.ts';
+import type { CanSeeResource, Opening, TargetState } from '../kind/target.ts';
 import type { RestartPolicy } from '../kind/targetRuntime.ts';
 import { Backoff } from './backoff.ts';
 import { agree, type PinnedSession } from './pinnedSession.ts';
@@ -24,6 +24,8 @@ export interface ReinitializedConnection<Session extends PinnedSession> {
   again(): void;
   /** The server knows again what it was told. */
   up(): void;
+  /** The server does not take the first request of the session again. */
+  refused(opening: Opening): void;
   /** Tells the server that the client is initialized. @param then hears of it where the session is the same still */
   confirm(text: string, then: (error: GatewayError | undefined) => void): void;
   /** Calls that waited go now. */
@@ -98,13 +100,19 @@ export class Reinitialization<Session extends PinnedSession> {
     transport.calling.add(wireId, {
       answered: (response) => {
         if (session !== owner.session) return;
-        if (response.isError) this.failed(session, 'refused to initialize again');
-        else {
+        if (response.isError) {
+          this.failed(session, 'refused to initialize again');
+          owner.refused({ response });
+        } else {
           agree(session, response);
           this.restoreState(session);
         }
       },
-      failed: (error) => this.failed(session, `failed to initialize again (${error.message})`),
+      failed: (error) => {
+        if (session !== owner.session) return;
+        this.failed(session, `failed to initialize again (${error.message})`);
+        owner.refused({ error });
+      },
     });
     this.timer.arm(() => this.failed(session, this.timer.error.message));
     transport.post(this.replay.beginning(wireId), this.replay.method, wireId);

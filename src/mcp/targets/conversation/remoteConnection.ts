@@ -9,6 +9,7 @@ import { lateError, targetError } from '../../messages/rpcError.ts';
 import type {
   CanSeeResource,
   MessageOrigin,
+  Opening,
   TargetConnection,
   TargetState,
   TargetView,
@@ -340,8 +341,13 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
     const beginning = current && this.state !== 'ready';
     const waiter = wireId === 0 ? undefined : this.transport.calling.take(wireId);
     if (current && !beginning) this.reinitialization.begin(why);
-    if (waiter === undefined || unheard === undefined) return;
-    if (beginning || this.state === 'failed' || this.transport.calling.delayedSize >= maxWaiting) {
+    if (waiter === undefined) return;
+    if (
+      unheard === undefined ||
+      beginning ||
+      this.state === 'failed' ||
+      this.transport.calling.delayedSize >= maxWaiting
+    ) {
       const what = this.state === 'failed' ? `keeps failing: it ${why}` : why;
       this.transport.forget(wireId);
       waiter.failed(targetError('mcp_target_failed', this.name, what));
@@ -392,6 +398,10 @@ export abstract class RemoteConnection<Session extends PinnedSession, Transport 
 
   up(): void {
     this.options.listener.onUp?.(this);
+  }
+
+  refused(opening: Opening): void {
+    this.options.listener.onRefused?.(this, opening);
   }
 
   /** Calls that waited go now. */

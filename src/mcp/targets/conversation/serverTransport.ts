@@ -23,6 +23,8 @@ export interface TransportOwner {
   /** A request or notification of the server. */
   onMessage(message: Envelope, origin: MessageOrigin): void;
   lost: RequestHost['lost'];
+  /** The answer to a request may be one of a server that speaks another era. */
+  doubted?(): void;
   /** A call was not answered in time. */
   late(wireId: number, limit: CallLimit): void;
 }

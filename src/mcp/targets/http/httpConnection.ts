@@ -28,6 +28,8 @@ export class HttpConnection extends RemoteConnection<PinnedSession, HttpTranspor
   private readonly standaloneStream: StandaloneStream;
   /** The first request of the session, until it is answered. */
   private opening: InitializeRequest | undefined;
+  /** The server is being asked whether it speaks the era still. */
+  private isDoubted = false;
   /** Resolves when the server knows that the session is over. */
   private leaving: Promise<void> = Promise.resolve();
 
@@ -141,6 +143,28 @@ export class HttpConnection extends RemoteConnection<PinnedSession, HttpTranspor
   }
 
   // TransportOwner
+
+  /** Asks a server of the modern era again whether it is one. */
+  doubted(): void {
+    if (this.state !== 'ready' || this.isDoubted) return;
+    this.isDoubted = true;
+    const { calling } = this.transport;
+    const { replay } = this.reinitialization;
+    const wireId = calling.nextId();
+    const over = (): void => void (this.isDoubted = false);
+    calling.add(wireId, {
+      answered: (response) => {
+        over();
+        if (response.isError) this.refused({ response });
+      },
+      failed: (error) => {
+        over();
+        this.refused({ error });
+      },
+    });
+    this.transport.limit(wireId, { ms: this.options.limits().mcpCallTimeoutMs });
+    this.transport.post(replay.beginning(wireId), replay.method, wireId);
+  }
 
   override lost(session: PinnedSession, why: string, wireId: number, unheard?: UnheardCall): void {
     if (this.state === 'closed' || session !== this.session || this.mayBeginAgain) {

@@ -5,6 +5,7 @@ import type { Era } from '../../messages/eras.ts';
 import type { PinnedSession } from '../conversation/pinnedSession.ts';
 import { ServerTransport, type PostUse, type TransportOptions } from '../conversation/serverTransport.ts';
 import { targetError } from '../../messages/rpcError.ts';
+import { StatusError } from '../conversation/failures.ts';
 import type { MessageOrigin } from '../kind/target.ts';
 import { headerValue } from '../../messages/mirroredHeaders.ts';
 import { Post } from './post.ts';
@@ -62,6 +63,13 @@ export class HttpTransport extends ServerTransport implements StreamHost {
 
   protected override originOf(wireId: number): MessageOrigin {
     return this.calling.get(wireId) ?? 'aside';
+  }
+
+  override failed(wireId: number, error: GatewayError): void {
+    // Servers of the modern era say in a message what is wrong with a request.
+    if (this.options.era === 'modern' && error instanceof StatusError && error.status === 400)
+      this.owner.doubted?.();
+    super.failed(wireId, error);
   }
 
   // StreamHost

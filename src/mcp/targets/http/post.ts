@@ -9,10 +9,11 @@ import {
 } from '../../../http/index.ts';
 import type { ResponseHandler, Endpoint } from '../../../upstream/index.ts';
 import { isJson } from '../../messages/accept.ts';
+import { modernVersion } from '../../messages/eras.ts';
 import { isRepeatable } from '../../messages/mcpMethods.ts';
 import type { Reach } from '../../contract.ts';
 import { idOfLongLine } from '../conversation/longLine.ts';
-import { readMessages } from '../conversation/readMessages.ts';
+import { readProblem } from '../conversation/problemBody.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import type { InFlightRequest } from '../conversation/inFlightRequest.ts';
 import { lingerMs, type StreamHost } from './streamHost.ts';
@@ -304,14 +305,26 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
       this.start.done?.(targetError('mcp_target_failed', host.name, why));
       return;
     }
-    if (wireId !== 0 && answers(body, wireId)) {
+    const said = wireId === 0 ? undefined : readProblem(body, wireId);
+    if (said === 'modern refusal' && this.isOfOlderSession) {
+      this.leave();
+      host.lost(session, 'speaks another era of MCP now', wireId);
+      return;
+    }
+    if (said !== undefined) {
       host.receive(body, wireId);
       this.finish();
       return;
     }
-    const said = [this.hint, body].filter((part) => part !== '').join('; ');
-    const detail = withoutSecrets(said, this.reach).slice(0, maxShown);
+    const shown = [this.hint, body].filter((part) => part !== '').join('; ');
+    const detail = withoutSecrets(shown, this.reach).slice(0, maxShown);
     this.finish(statusError(host.name, status, detail, this.retryAfter));
+  }
+
+  /** The server had agreed on a revision of the legacy era. */
+  private get isOfOlderSession(): boolean {
+    const { version } = this.start.session;
+    return version !== undefined && version !== modernVersion;
   }
 
   private wrongContent(detail: string): void {
@@ -340,14 +353,6 @@ export class Post implements ResponseHandler, EventHandler, InFlightRequest {
 
 const tooLarge = (target: string): GatewayError =>
   targetError('mcp_message_too_large', target, 'answered with a message that is too large');
-
-/** Is it the response to the call, and nothing else? */
-function answers(body: string, wireId: number): boolean {
-  const messages = readMessages(body.replaceAll(/[\r\n]/g, ' '));
-  const [message, ...others] = messages;
-  if (message === undefined || 'fault' in message || others.length > 0) return false;
-  return message.kind === 'response' && message.id === wireId;
-}
 
 /** Servers that are made after the examples of the SDK answer 400 for a session that they do not know. */
 function blamesSession(body: string): boolean {

@@ -154,6 +154,9 @@ export interface TargetConnection {
  */
 export type MessageOrigin = Waiter | 'aside' | undefined;
 
+/** The answer to the first request of a session: a response, or a failure. */
+export type Opening = { readonly response: Envelope } | { readonly error: GatewayError };
+
 /** The calls of a target to its session. */
 export interface TargetListener {
   /** A request or a notification of the server. */
@@ -169,6 +172,8 @@ export interface TargetListener {
   onAgain?(target: TargetConnection): void;
   /** The server has begun again and knows what the former one was told: its lists may be others. */
   onUp?(target: TargetConnection): void;
+  /** The server does not take the first request of the session again. */
+  onRefused?(target: TargetConnection, opening: Opening): void;
   /** The server does not know the session any more, and it is not to be begun again. */
   onGone(target: TargetConnection): void;
   /** The server was stopped to make room, and is not to be started again. */

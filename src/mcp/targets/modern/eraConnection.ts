@@ -5,10 +5,10 @@ import type { Era } from '../../messages/eras.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { targetError } from '../../messages/rpcError.ts';
 import { StandIn } from '../kind/standIn.ts';
-import type { TargetConnection, TargetListener, TargetPlace, Waiter } from '../kind/target.ts';
+import type { Opening, TargetConnection, TargetListener, TargetPlace, Waiter } from '../kind/target.ts';
 import type { TakenUp, TargetSession, TargetUse } from '../kind/targetRuntime.ts';
 import { isCarried } from './clientFacts.ts';
-import { signOf, type EraSign, type Opening } from './eraSigns.ts';
+import { hasChangedEra, signOf, type EraSign } from './eraSigns.ts';
 import { otherEra, type EraVerdicts } from './eraVerdicts.ts';
 import { InnerSession } from './innerSession.ts';
 import { ModernConnection } from './modernConnection.ts';
@@ -165,6 +165,9 @@ export class EraConnection extends OuterConnection {
       onUp: () => {
         if (counts() && this.opened) session.onUp?.(this);
       },
+      onRefused: (_inner, opening) => {
+        if (counts() && this.opened && hasChangedEra(opening, this.era)) this.changed(session);
+      },
       onGone: () => session.onGone(this),
       onTaken: () => session.onTaken(this),
     };
@@ -242,6 +245,16 @@ export class EraConnection extends OuterConnection {
     if (before === 'refused' || (before === 'doubted' && hasSpoken !== true))
       verdicts.record(server, otherEra[era], false);
     if (isNews) use.log.info('Era of the target found', { era });
+  }
+
+  /** Another program serves in place of the former one: its session begins in the other era. */
+  private changed(session: TargetSession): void {
+    const error = targetError('mcp_target_failed', this.name, 'speaks another era of MCP now');
+    for (const [wireId, waiter] of [...this.calls()]) {
+      this.forget(wireId);
+      waiter.failed(error);
+    }
+    session.onGone(this);
   }
 
   // TargetConnection

@@ -1,15 +1,11 @@
 /** Tells the era of a server by its answer to the first request (2026-07-28, Versioning and Compatibility). */
 
-import type { GatewayError } from '../../../errors.ts';
-import type { Envelope } from '../../json/envelope.ts';
 import { errorCodeOf } from '../../json/errorMember.ts';
 import type { Era } from '../../messages/eras.ts';
 import { modernErrors } from '../../messages/eras.ts';
 import { StatusError } from '../conversation/failures.ts';
+import type { Opening } from '../kind/target.ts';
 import { NotModernError } from './discovery.ts';
-
-/** The answer to the first request of a session: a response, or a failure. */
-export type Opening = { readonly response: Envelope } | { readonly error: GatewayError };
 
 /**
  * `doubted`: the server lacks the era, unless it has spoken the era before. `unclear`: the server may lack the era, or
@@ -72,3 +68,14 @@ function signOfDiscover(opening: Opening, isChild: boolean): EraSign {
 /** @param era the era in which the server was asked */
 export const signOf = (opening: Opening, era: Era, isChild: boolean): EraSign =>
   era === 'legacy' ? signOfInitialize(opening) : signOfDiscover(opening, isChild);
+
+/**
+ * Does a server that has spoken an era speak the other one by now? A server that is away for a while may fail, or get
+ * the status 404 or 405 of a proxy.
+ */
+export function hasChangedEra(opening: Opening, era: Era): boolean {
+  const isAnswer =
+    'response' in opening || (opening.error instanceof StatusError && opening.error.status === 400);
+  const sign = signOf(opening, era, false);
+  return isAnswer && (sign === 'refused' || sign === 'doubted');
+}

@@ -1,7 +1,13 @@
 import type { RetainedMemory } from '../../limits/retainedMemory.ts';
 import type { Era } from '../../messages/eras.ts';
 import type { Envelope } from '../../json/envelope.ts';
-import type { CanSeeResource, MessageOrigin, TargetConnection, TargetListener } from '../kind/target.ts';
+import type {
+  CanSeeResource,
+  MessageOrigin,
+  Opening,
+  TargetConnection,
+  TargetListener,
+} from '../kind/target.ts';
 import type { TargetSession } from '../kind/targetRuntime.ts';
 
 /** A session as a connection inside of another connection sees it: another listener hears of the server. */
@@ -76,6 +82,10 @@ export class InnerSession implements TargetSession {
 
   onUp(target: TargetConnection): void {
     this.listener.onUp?.(target);
+  }
+
+  onRefused(target: TargetConnection, opening: Opening): void {
+    this.listener.onRefused?.(target, opening);
   }
 
   onGone(target: TargetConnection): void {

@@ -306,6 +306,7 @@ export class ModernConnection extends OuterConnection {
         this.subscriptions.again();
         listener.onUp?.(this);
       },
+      onRefused: (_server, opening) => listener.onRefused?.(this, opening),
       onGone: () => listener.onGone(this),
       onTaken: () => listener.onTaken(this),
     };

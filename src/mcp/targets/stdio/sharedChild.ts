@@ -7,7 +7,7 @@ import { errorResponse } from '../../messages/rpcError.ts';
 import { subscriptionOf } from '../../messages/subscriptionId.ts';
 import { supportedVersions } from '../../messages/versions.ts';
 import { TransientMap } from '../../limits/transientMap.ts';
-import type { TargetConnection, TargetListener, Waiter } from '../kind/target.ts';
+import type { Opening, TargetConnection, TargetListener, Waiter } from '../kind/target.ts';
 import type { Tenant } from '../kind/targetRuntime.ts';
 
 /** The use of the child by a request. */
@@ -22,6 +22,8 @@ export interface ChildUser {
   down(): void;
   /** The child has begun again. */
   up(): void;
+  /** The child does not take the first request again. */
+  refused(opening: Opening): void;
   /** Another child takes the place of this one. */
   replaced(): void;
   /** Its session has had neither stream nor call for the grace. */
@@ -249,6 +251,12 @@ export class SharedChild implements TargetListener, Tenant {
 
   onUp(): void {
     for (const user of this.users.keys()) user.up();
+  }
+
+  onRefused(_connection: TargetConnection, opening: Opening): void {
+    for (const user of [...this.users.keys()]) user.refused(opening);
+    // The users have left a program of another era.
+    if (this.users.size === 0) this.end();
   }
 
   onGone(): void {

@@ -68,6 +68,7 @@ export class SharedChildren {
       isIdle: () => false,
       onMessage: (message) => session.onMessage(connection, message),
       onDown: () => session.onDown(connection),
+      onRefused: (opening) => session.onRefused?.(connection, opening),
     }));
   }
 

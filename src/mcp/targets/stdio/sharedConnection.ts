@@ -12,7 +12,7 @@ import { ownResult } from '../../json/ownMessage.ts';
 import type { Edit } from '../../json/scan.ts';
 import type { Outgoing } from '../../messages/outgoing.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import type { LargeAnswer, TargetConnection, TargetView, Waiter } from '../kind/target.ts';
+import type { LargeAnswer, Opening, TargetConnection, TargetView, Waiter } from '../kind/target.ts';
 import type { ChildUser, SharedChild } from './sharedChild.ts';
 
 /**
@@ -34,6 +34,7 @@ export interface SharedUser {
   onMessage(message: Envelope, origin?: 'aside'): void;
   onDown(): void;
   onUp?(): void;
+  onRefused?(opening: Opening): void;
   onReplaced?(): void;
 }
 
@@ -162,6 +163,10 @@ export class SharedConnection implements TargetConnection, ChildUser {
 
   up(): void {
     this.user.onUp?.();
+  }
+
+  refused(opening: Opening): void {
+    this.user.onRefused?.(opening);
   }
 
   replaced(): void {

@@ -593,8 +593,11 @@ export class StdioConnection implements TargetConnection, SlotUser, MessageRecei
     this.calling.add(wireId, {
       answered: (response) => {
         clearTimeout(this.timer);
-        if (response.isError) this.restartFailed('refused to initialize again');
-        else this.restarted();
+        if (!response.isError) this.restarted();
+        else {
+          this.restartFailed('refused to initialize again');
+          this.options.listener.onRefused?.(this, { response });
+        }
       },
       // The child died (onDown goes on from there), the session closes, or the answer is no response.
       failed: () => this.restartFailed('failed to initialize again'),

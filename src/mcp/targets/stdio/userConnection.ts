@@ -58,6 +58,7 @@ export class UserConnection implements TargetConnection {
       onMessage: (message, origin) => session.onMessage(this, message, origin),
       onDown: () => session.onDown(this),
       onUp: () => session.onUp?.(this),
+      onRefused: (opening) => session.onRefused?.(this, opening),
       // The session joins the next child with its next message.
       onReplaced: () => this.leaveChild(),
     }));
