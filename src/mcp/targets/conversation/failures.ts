@@ -41,6 +41,13 @@ export class StatusError extends GatewayError {
   }
 }
 
+/** Statuses of servers that do not understand a request. A proxy gives others where its server is away. */
+const notUnderstood: ReadonlySet<number> = new Set([400, 422]);
+
+/** Did a server of the other era refuse the request, as far as the status tells? */
+export const isNotUnderstood = (error: GatewayError): boolean =>
+  error instanceof StatusError && notUnderstood.has(error.status);
+
 /**
  * @param detail for the log: what stood in the answer
  * @param retryAfter the field of that name in the answer (RFC 9110 §10.2.3)

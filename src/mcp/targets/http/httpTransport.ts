@@ -5,7 +5,7 @@ import type { Era } from '../../messages/eras.ts';
 import type { PinnedSession } from '../conversation/pinnedSession.ts';
 import { ServerTransport, type PostUse, type TransportOptions } from '../conversation/serverTransport.ts';
 import { targetError } from '../../messages/rpcError.ts';
-import { StatusError } from '../conversation/failures.ts';
+import { isNotUnderstood } from '../conversation/failures.ts';
 import type { MessageOrigin } from '../kind/target.ts';
 import { headerValue } from '../../messages/mirroredHeaders.ts';
 import { Post } from './post.ts';
@@ -67,8 +67,7 @@ export class HttpTransport extends ServerTransport implements StreamHost {
 
   override failed(wireId: number, error: GatewayError): void {
     // Servers of the modern era say in a message what is wrong with a request.
-    if (this.options.era === 'modern' && error instanceof StatusError && error.status === 400)
-      this.owner.doubted?.();
+    if (this.options.era === 'modern' && isNotUnderstood(error)) this.owner.doubted?.();
     super.failed(wireId, error);
   }
 

@@ -39,10 +39,10 @@ function upgrade(server: RemoteServer): void {
 }
 
 /** The next program at the address speaks the legacy era only. */
-function rollBack(server: RemoteServer, stateful: boolean): void {
+function rollBack(server: RemoteServer, stateful: boolean, status: number): void {
   const { echo } = server.tools;
   const refuse = (x: Incoming): void =>
-    x.json({ jsonrpc: '2.0', id: null, error: { code: -32000, message: 'Bad Request' } }, 400);
+    x.json({ jsonrpc: '2.0', id: null, error: { code: -32000, message: 'Bad Request' } }, status);
   delete server.methods['initialize'];
   server.methods['server/discover'] = refuse;
   server.stateful = stateful;
@@ -99,14 +99,18 @@ for (const era of ['modern', 'legacy'] as const)
   });
 
 for (const era of ['modern', 'legacy'] as const)
-  for (const stateful of [true, false])
-    test(`a ${era} client goes on when the server at a URL is replaced by one of the legacy era ${stateful ? 'with' : 'without'} sessions`, async (t) => {
+  for (const [stateful, status] of [
+    [true, 400],
+    [true, 422],
+    [false, 400],
+  ] as const)
+    test(`a ${era} client goes on when the server at a URL is replaced by one of the legacy era ${stateful ? 'with' : 'without'} sessions, which answers with status ${status}`, async (t) => {
       const server = await startRemote(t);
       upgrade(server);
       const harness = await gateway(t, remoteTarget(server.url));
       const clients = await clientsOf(harness);
       assert.equal(await clients[era](), undefined);
-      rollBack(server, stateful);
+      rollBack(server, stateful, status);
       await failuresBefore(clients[era]);
       assert.equal(harness.runtime.view().sessions.at(-1)!.targets[0]?.era ?? 'legacy', 'legacy');
     });

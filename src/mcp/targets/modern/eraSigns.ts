@@ -3,7 +3,7 @@
 import { errorCodeOf } from '../../json/errorMember.ts';
 import type { Era } from '../../messages/eras.ts';
 import { modernErrors } from '../../messages/eras.ts';
-import { StatusError } from '../conversation/failures.ts';
+import { isNotUnderstood, StatusError } from '../conversation/failures.ts';
 import type { Opening } from '../kind/target.ts';
 import { NotModernError } from './discovery.ts';
 
@@ -69,13 +69,9 @@ function signOfDiscover(opening: Opening, isChild: boolean): EraSign {
 export const signOf = (opening: Opening, era: Era, isChild: boolean): EraSign =>
   era === 'legacy' ? signOfInitialize(opening) : signOfDiscover(opening, isChild);
 
-/**
- * Does a server that has spoken an era speak the other one by now? A server that is away for a while may fail, or get
- * the status 404 or 405 of a proxy.
- */
+/** Does a server that has spoken an era speak the other one by now? It may only be away for a while. */
 export function hasChangedEra(opening: Opening, era: Era): boolean {
-  const isAnswer =
-    'response' in opening || (opening.error instanceof StatusError && opening.error.status === 400);
+  const isAnswer = 'response' in opening || isNotUnderstood(opening.error);
   const sign = signOf(opening, era, false);
   return isAnswer && (sign === 'refused' || sign === 'doubted');
 }
