@@ -125,7 +125,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
 
   /** There is a body, and nothing of it was asked for yet. */
   protected get untouched(): boolean {
-    return this.waiting !== undefined;
+    return !this.bodyless && this.exchange.consumer === undefined;
   }
 
   onConnected(): void {

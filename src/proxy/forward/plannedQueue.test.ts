@@ -24,6 +24,10 @@ interface Stage {
   waiting(): number;
 }
 
+/** Requests that no connection and no place in a queue was left for. */
+const refusals = ({ plane }: TestPlane): number =>
+  [...plane.endpoints.destinations()].reduce((sum, { waiting }) => sum + waiting.refused, 0);
+
 /** A backend with one connection, which has a request already. */
 async function start(
   t: TestContext,
@@ -108,6 +112,19 @@ test('a request over the limit of those that wait is refused, and tried again wh
   release();
   assert.equal((await first.answer()).body.toString(), 'GET 0');
 });
+
+for (const [what, text] of [
+  ['a known length', post('x'.repeat(10))],
+  ['chunks', 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\na\r\nxxxxxxxxxx\r\n0\r\n\r\n'],
+] as const)
+  test(`a refused request whose body has ${what} is sent whole when it is tried again`, async (t) => {
+    const { plane, release } = await start(t, retry(5), 0);
+    const client = await plane.client();
+    client.send(text);
+    await until('it is refused', () => refusals(plane) > 0);
+    release();
+    assert.equal((await client.answer()).body.toString(), 'POST 10');
+  });
 
 test('a request that waits is forgotten when its client leaves', async (t) => {
   const { plane, backend, release, waiting } = await start(t, retry(2));
