@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
+import { policySchemas } from '../../policies/index.ts';
 import { TestPlane, type LocalHandler, type RouteInShort } from '../dataPlane.testing.ts';
 import { until } from '../../until.testing.ts';
 import { field, fields, get, post, status } from '../wire.testing.ts';
@@ -404,6 +405,24 @@ test('CORS stands on refusals, too, and the listener’s policies on what no rou
   assert.equal(status(nowhere), 404);
   assert.deepEqual(fields(nowhere, 'x-listener'), ['1']);
   plane.close();
+});
+
+test('the policies of a listener run in their order, not in that of the file, where no route matches', async (t) => {
+  const plane = await TestPlane.start({
+    policies: {
+      authorization: policySchemas.authorization.parse({ rules: ['request.path == "/open"'] }),
+      cors: policySchemas.cors.parse({ allowOrigins: ['https://app.example'], allowMethods: ['GET'] }),
+    },
+  });
+  t.after(() => plane.close());
+  const origin = 'Origin: https://app.example';
+  const preflight = await plane.ask(
+    `OPTIONS /b HTTP/1.1\r\nhost: a\r\n${origin}\r\nAccess-Control-Request-Method: GET\r\n\r\n`,
+  );
+  assert.equal(status(preflight), 200);
+  const refusal = await plane.ask(get('/b', origin));
+  assert.equal(status(refusal), 403);
+  assert.equal(field(refusal, 'access-control-allow-origin'), 'https://app.example');
 });
 
 test('a policy that cannot be prepared closes its route and no other', async () => {

@@ -253,7 +253,7 @@ class Compiler {
         (index) => compiled[index] as CompiledRoute,
         (match) => matches.get(match) ?? compileMatch(match),
       ),
-      unrouted: this.assemble(bind, listener.name, undefined, listener.policies, () => notFound),
+      unrouted: this.assemble(bind, listener.name, undefined, inOrder(listener.policies), () => notFound),
     };
   }
 
