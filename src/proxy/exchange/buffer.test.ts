@@ -169,6 +169,40 @@ test('a larger answer is refused with 502, and with failOpen it goes on', async 
   for (const path of ['/', '/chunked']) assert.equal((await open.plane.ask(get(path))).body.length, 200_000);
 });
 
+test('the limit of an answer is that of its payload, whether it comes in one read or in many', async () => {
+  const sized: BackendScript = {
+    onRequest: ({ start }, connection) => {
+      const [, framing, length] = /\/(\w+)\/(\d+)/.exec(start) ?? [];
+      const text = 'x'.repeat(Number(length));
+      connection.send(
+        framing === 'chunked'
+          ? `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunk(text)}0\r\n\r\n`
+          : ok(text),
+      );
+    },
+  };
+  for (const maxBytes of [10, 200_000]) {
+    const { plane } = await stage({ response: { maxBytes } }, sized);
+    for (const framing of ['chunked', 'length']) {
+      assert.equal((await plane.ask(get(`/${framing}/${maxBytes}`))).body.length, maxBytes);
+      assert.equal(status(await plane.ask(get(`/${framing}/${maxBytes + 1}`))), 502);
+      assert.equal(plane.access.at(-1)?.error, 'upstream_too_large');
+    }
+  }
+});
+
+test('chunks of one byte of an answer cannot make the gateway hold much more than the limit', async () => {
+  const chunks = chunk('x').repeat(60_000);
+  const { plane } = await stage(
+    { response: { maxBytes: 100_000 } },
+    {
+      onRequest: (_request, connection) =>
+        connection.send(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),
+    },
+  );
+  assert.equal(status(await plane.ask(get('/'))), 502);
+});
+
 test('an answer that breaks off while it is gathered is an error and no half answer, and may be tried again', async () => {
   const broken: BackendScript = {
     onRequest: (_request, connection, index) => {

@@ -1,5 +1,8 @@
 import { GatheredBytes } from '../../gatheredBytes.ts';
-import type { Head } from '../../http/index.ts';
+import type { Body, Head } from '../../http/index.ts';
+
+/** Framing that a body in many small chunks may have besides its payload. */
+export const FRAMING_MOST = 65_536;
 
 /** An answer that is gathered in memory before its head is written. */
 export class BufferedResponse {
@@ -7,13 +10,18 @@ export class BufferedResponse {
   readonly head: Head;
   /** Framing of the body, a value of `FRAMING`. */
   readonly kind: number;
+  private readonly followed: Body;
   private readonly maxBytes: number;
   private readonly body: GatheredBytes;
 
-  /** @param maxBytes of the body, framing included */
-  constructor(head: Head, kind: number, maxBytes: number) {
+  /**
+   * @param followed follows the body that its connection reads
+   * @param maxBytes of the payload
+   */
+  constructor(head: Head, followed: Body, maxBytes: number) {
     this.head = head;
-    this.kind = kind;
+    this.kind = followed.kind;
+    this.followed = followed;
     this.maxBytes = maxBytes;
     this.body = new GatheredBytes(Math.min(head.contentLength, maxBytes));
   }
@@ -24,7 +32,12 @@ export class BufferedResponse {
 
   /** @returns false where there is too much of it, or will be */
   add(bytes: Buffer, from: number, to: number): boolean {
-    this.body.add(bytes, from, to);
-    return this.body.length <= this.maxBytes && this.head.contentLength <= this.maxBytes;
+    const { body, followed, head, maxBytes } = this;
+    body.add(bytes, from, to);
+    return (
+      followed.payload <= maxBytes &&
+      head.contentLength <= maxBytes &&
+      body.length <= 2 * maxBytes + FRAMING_MOST
+    );
   }
 }

@@ -1,13 +1,13 @@
 import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
 import { GatheredBytes } from '../../gatheredBytes.ts';
-import { Body, idempotentMethods, type Head } from '../../http/index.ts';
+import { Body, FRAMING, idempotentMethods, type Head } from '../../http/index.ts';
 import type { RetryPlan } from '../../policies/index.ts';
 import type { Destination, Endpoint, UpstreamConnection } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward, signedHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
 import { timeLimit } from '../exchange/timedRequest.ts';
-import { BufferedResponse } from '../exchange/bufferedResponse.ts';
+import { BufferedResponse, FRAMING_MOST } from '../exchange/bufferedResponse.ts';
 import { PIECE, writeWhole } from '../exchange/writeWhole.ts';
 import type { MirroredRequest } from './mirror.ts';
 import type { BufferLimit, Plan } from './plan.ts';
@@ -16,9 +16,6 @@ const EMPTY = Buffer.alloc(0);
 
 /** The errors after which no part of the request was sent. */
 const refused: ReadonlySet<ErrorCode> = new Set(['upstream_unhealthy', 'upstream_overloaded']);
-
-/** Framing that a body in many small chunks may have besides its payload. */
-const FRAMING_MOST = 65_536;
 
 /** A kept body streams on in pieces of this size: the backend has the time limit of the client's body for each. */
 const REST_PIECE = 262_144;
@@ -317,13 +314,18 @@ export class PlannedForward extends Forward implements Hedged {
     }
     hedges?.stop();
     const { response } = this.plan;
-    if (response === undefined || body.done) return this.deliver(head, bytes, from, to, body.kind, body.done);
-    const held = new BufferedResponse(head, body.kind, response.maxBytes);
+    if (
+      response === undefined ||
+      body.kind === FRAMING.none ||
+      (body.done && body.payload <= response.maxBytes)
+    )
+      return this.deliver(head, bytes, from, to, body.kind, body.done);
+    const held = new BufferedResponse(head, body, response.maxBytes);
     if (held.add(bytes, from, to)) {
       this.held = held;
       return true;
     }
-    return this.overflow(response, held, false);
+    return this.overflow(response, held, body.done);
   }
 
   override onBody(bytes: Buffer, from: number, to: number, done: boolean): boolean {
