@@ -425,6 +425,15 @@ test('the policies of a listener run in their order, not in that of the file, wh
   assert.equal(field(refusal, 'access-control-allow-origin'), 'https://app.example');
 });
 
+test('the time of a request also covers the policies of its listener', async (t) => {
+  const plane = await TestPlane.start({
+    policies: { delay: policySchemas.delay.parse({ duration: '1h' }) },
+    routes: [{ policies: { timeout: policySchemas.timeout.parse({ requestTimeout: '20ms' }) } }],
+  });
+  t.after(() => plane.close());
+  assert.equal(status(await plane.ask(get('/'))), 504);
+});
+
 test('a policy that cannot be prepared closes its route and no other', async () => {
   const plane = await TestPlane.start({
     routes: [

@@ -258,7 +258,7 @@ class Compiler {
   }
 
   private route(bind: string, listener: HttpListener, route: Route): CompiledRoute {
-    const policies = [...inOrder(listener.policies), ...inOrder(route.policies)];
+    const policies = clockFirst([...inOrder(listener.policies), ...inOrder(route.policies)]);
     return this.assemble(bind, listener.name, route, policies, (plan, prepareAll) => {
       const place = `${bind}\n${listener.name}\n${route.name}`;
       const stepsOf: PrepareAll = (uses) => prepareAll(inOrder(uses));
@@ -429,6 +429,10 @@ function prepare(use: PolicyUse, tools: PolicyTools): Steps {
 
 const inOrder = (uses: readonly PolicyUse[]): PolicyUse[] =>
   uses.toSorted((a, b) => policyOrder(a.name) - policyOrder(b.name));
+
+/** The time of a request runs from its head on, so it covers the policies of the listener as well. */
+const clockFirst = (uses: readonly PolicyUse[]): PolicyUse[] =>
+  uses.toSorted((a, b) => Number(b.name === 'timeout') - Number(a.name === 'timeout'));
 
 /** The names of a rule, with its place in the whole configuration. */
 const placedNames = ({ by, ...names }: ToolNames, place: string): ToolNames => ({
