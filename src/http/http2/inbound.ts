@@ -4,6 +4,7 @@ import type { Trailers } from './trailers.ts';
 
 const NONE: Trailers = [];
 const HELD_FIRST = 4_096;
+const longer = 'more than content-length says';
 
 /** The reader of a body. */
 export interface BodyUser {
@@ -67,12 +68,13 @@ export class Inbound {
   }
 
   /**
-   * The length that the head said (RFC 9113 §8.1.1).
-   * @returns false where the body has ended and is not that long: the request is malformed, and was reset
+   * The length that the head said (RFC 9113 §8.1.1). The head may have waited for its turn while the body came.
+   * @returns false where the body is longer, or has ended and is shorter: the request is malformed, and was reset
    */
   expect(length: number): boolean {
-    this.left = length;
-    return !this.ended || this.isWhole();
+    this.left = length - this.heldLength;
+    if (this.left < 0) this.stream.fail(CODE.protocol, longer);
+    return this.left >= 0 && (!this.ended || this.isWhole());
   }
 
   /** A frame of so many bytes, padding included, has begun. @returns false where that is more than allowed */
@@ -96,7 +98,7 @@ export class Inbound {
       this.left -= to - from;
       if (this.left < 0) {
         this.connection.credit(to - from);
-        this.stream.fail(CODE.protocol, 'more than content-length says');
+        this.stream.fail(CODE.protocol, longer);
         return;
       }
     }

@@ -287,6 +287,28 @@ test('a body is as long as its length says', () => {
   assert.equal(connection.streams[0]?.closed, CODE.protocol);
 });
 
+test('a body that comes before its length is looked at is as long as its length says, too', () => {
+  for (const [came, length, more, fine] of [
+    ['hello', 5, undefined, true],
+    ['hel', 5, 'lo', true],
+    ['hello', 4, undefined, false],
+    ['hello', 6, undefined, false],
+    ['hel', 5, 'l', false],
+    ['hel', 5, 'lot', false],
+  ] as const) {
+    const connection = begun();
+    connection.take(
+      frame(FRAME.headers, WHOLE, 1, head('POST')),
+      data(1, came, more === undefined ? ENDS : 0),
+    );
+    const [stream] = connection.streams;
+    const expected = stream?.stream.inbound.expect(length);
+    if (more !== undefined) connection.take(data(1, more, ENDS));
+    assert.equal(stream?.closed, fine ? undefined : CODE.protocol, `${came} ${more ?? ''} of ${length}`);
+    if (more === undefined) assert.equal(expected, fine);
+  }
+});
+
 test('the client may send more as bytes are taken, and not before', () => {
   const connection = begun({ streamWindow: WINDOW_DEFAULT, connectionWindow: WINDOW_DEFAULT });
   connection.take(frame(FRAME.headers, WHOLE, 1, head('POST')));

@@ -153,6 +153,17 @@ test('bodies cross in both directions, with and without a known length', async (
   assert.equal(empty.body.toString(), '');
 });
 
+test('a hundred uploads of a known length that come at once are all served', async (t) => {
+  const { session } = await start(t, {
+    onRequest: ({ body }, connection) => connection.send(ok(String(body.length))),
+  });
+  const uploads = Array.from({ length: 100 }, () =>
+    ask(session, { ':method': 'POST', 'content-length': '500' }, 'x'.repeat(500)),
+  );
+  const answers = await Promise.all(uploads);
+  assert.ok(answers.every(({ body }) => body.toString() === '500'));
+});
+
 test('HEAD, 204 and 304 have no body, interim answers and trailers cross', async (t) => {
   let reply = '';
   const { session } = await start(t, { onRequest: (_request, connection) => connection.send(reply) });
