@@ -41,6 +41,8 @@ export class Destination {
   known: readonly Endpoint[] = [];
   /** Connections that failed and were made to another address instead. */
   moved = 0;
+  /** Configurations in use that name it. A request of an old one may have yet to be sent. */
+  users = 0;
   private readonly tools: DestinationTools;
   private readonly share: EndpointShare<UpstreamConnection>;
   private settings: UpstreamSettings;
@@ -101,9 +103,9 @@ export class Destination {
     yield* this.leaving;
   }
 
-  /** No connection is open, and nobody waits for one. */
+  /** No connection is open, nobody waits for one, and no request may come. */
   get isIdle(): boolean {
-    if (this.waiting.length > 0) return false;
+    if (this.users > 0 || this.waiting.length > 0) return false;
     for (const endpoint of this.endpoints()) if (endpoint.connections > 0) return false;
     return true;
   }

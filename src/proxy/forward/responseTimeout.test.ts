@@ -139,6 +139,24 @@ describe('the time to the head of an answer', { concurrency: true }, () => {
     assert.equal(open.size, 1);
   });
 
+  test('it also holds for a request that is sent after a reload has removed its backend', async (t) => {
+    const app = await startApp(t);
+    app.behave = () => undefined;
+    const buffer = policySchemas.buffer.parse({ request: {} });
+    const plane = await TestPlane.start({ limits, routes: [{ to: app.port, policies: { buffer } }] });
+    t.after(() => plane.close());
+    const client = await plane.client();
+    client.send('POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n');
+    const [address] = plane.plane.endpoints.all();
+    assert.ok(address !== undefined);
+    assert.equal(status(await client.answer(true)), 100);
+    await plane.apply({ limits, routes: [] });
+    const { clock } = address;
+    await until('the clock of the backend goes on', () => address.clock > clock + 1);
+    client.send('hello');
+    assert.equal(status(await client.answer()), 504);
+  });
+
   test('0 is no limit', async (t) => {
     const [patient, other] = [await startApp(t), await startApp(t, '127.0.0.2')];
     let answer = (): void => undefined;

@@ -28,6 +28,7 @@ import {
   pageAccess,
 } from '../../policies/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
+import type { Destination } from '../../upstream/index.ts';
 import type { BackendTools } from '../forward/backendTools.ts';
 import { compileBackends } from '../forward/backends.ts';
 import { childCredentials } from '../forward/childEnvironments.ts';
@@ -102,6 +103,7 @@ export class Snapshot implements Compiled {
   private readonly secureBinds: CompiledBinds['secureBinds'];
   private readonly tcpBinds: CompiledBinds['tcpBinds'];
   private readonly steps: readonly Steps[];
+  private readonly destinations: ReadonlySet<Destination>;
   private inside = 0;
   private retired = false;
 
@@ -116,6 +118,8 @@ export class Snapshot implements Compiled {
     this.hidesCookies = compiler.hidesCookies;
     this.steps = compiler.steps;
     this.routes = compiler.routes;
+    this.destinations = compiler.destinations;
+    for (const destination of this.destinations) destination.users++;
     ({
       binds: this.binds,
       secureBinds: this.secureBinds,
@@ -164,6 +168,7 @@ export class Snapshot implements Compiled {
 
   private close(): void {
     for (const steps of this.steps) steps.close?.();
+    for (const destination of this.destinations) destination.users--;
   }
 }
 
@@ -192,6 +197,10 @@ class Compiler {
 
   get keepsResponse(): boolean {
     return this.tools.keepsResponse === true;
+  }
+
+  get destinations(): ReadonlySet<Destination> {
+    return this.tools.uses.destinations;
   }
 
   constructor(tools: SnapshotTools, settings: ProcessSettings) {
