@@ -486,9 +486,9 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     this.connection.port.expressionFailed?.(this.placed(by), reason);
   }
 
-  /** Completes a decision that was made outside of the steps of its policy. A place below a policy begins with a dot. */
+  /** Completes a decision that was made outside of the steps of its policy, and has a place below it or none. */
   private placed(by: DecidedBy): DecidedBy {
-    if (by.place !== undefined && by.place !== '' && !by.place.startsWith('.')) return by;
+    if (!/^(?:[.[]|$)/.test(by.place ?? '')) return by;
     const { listener, route } = this;
     const uses = [...(route?.of?.policies ?? []), ...(listener?.policies ?? [])];
     const use = uses.find(({ name }) => name === by.policy);

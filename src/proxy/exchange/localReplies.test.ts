@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
+import type { Match } from '../../model/index.ts';
 import { policySchemas } from '../../policies/index.ts';
 import { TestPlane, type LocalHandler, type RouteInShort } from '../dataPlane.testing.ts';
 import { until } from '../../until.testing.ts';
@@ -20,6 +21,8 @@ async function withHandler(
     plane.close();
   }
 }
+
+const everyRequest: Match = { path: { kind: 'prefix', value: '/' }, headers: [], query: [] };
 
 const chunked = (...pieces: string[]): string =>
   `POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n${pieces
@@ -432,6 +435,31 @@ test('the time of a request also covers the policies of its listener', async (t)
   });
   t.after(() => plane.close());
   assert.equal(status(await plane.ask(get('/'))), 504);
+});
+
+test('the log names the whole place of an expression that failed, also in a list of limits', async (t) => {
+  const place = { file: 'test', line: 1, column: 1, path: 'routes[0]' };
+  const limit = { maxTokens: 9, tokensPerFill: 1, fillInterval: '1s', key: 'request.headers["x-team"]' };
+  const policy = {
+    name: 'localRateLimit',
+    settings: policySchemas.localRateLimit.parse([limit]),
+    place: { ...place, path: 'routes[0].policies.localRateLimit' },
+  };
+  const route = {
+    name: 'a',
+    hostnames: [],
+    matches: [everyRequest],
+    policies: [policy],
+    backends: [],
+    place,
+  };
+  const plane = await TestPlane.start({
+    binds: [{ port: 0, listeners: [{ name: 'a', protocol: 'HTTP', policies: [], routes: [route] }] }],
+  });
+  t.after(() => plane.close());
+  await plane.ask(get('/'));
+  const line = plane.log.find(({ message }) => message === 'Expression failed');
+  assert.equal(line?.fields?.['place'], 'routes[0].policies.localRateLimit[0].key');
 });
 
 test('a policy that cannot be prepared closes its route and no other', async () => {
