@@ -107,6 +107,18 @@ test('a backend that allows fewer requests at a time gets fewer', async (t) => {
   assert.notEqual(sessions.take(), first);
 });
 
+test('a further connection to such a backend goes by the limit of the first one, before its own is known', async (t) => {
+  const { sessions } = await start(t, { settings: { maxConcurrentStreams: 2 } });
+  const first = sessions.take();
+  assert.equal(await outcome(first, 'settling'), 'ready');
+  const taken = [first, ...Array.from({ length: 5 }, () => sessions.take())];
+  assert.equal(taken[2]?.settled, false);
+  assert.deepEqual(
+    taken.map((one) => taken.indexOf(one)),
+    [0, 0, 2, 2, 4, 4],
+  );
+});
+
 test('connections that have carried nothing for long enough are closed, and only those', async (t) => {
   const { sessions, there } = await start(t);
   const [shared] = [sessions.take(), sessions.take()];

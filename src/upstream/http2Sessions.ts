@@ -1,4 +1,4 @@
-import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import { connect as connectHttp2, type ClientHttp2Session, type Settings } from 'node:http2';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { defaults, type UpstreamSettings } from '../model/index.ts';
@@ -44,6 +44,8 @@ export class Http2Sessions {
   private readonly tls: TlsMaterial | undefined;
   private readonly keepAlive: () => UpstreamSettings['keepAlive'];
   private readonly open = new Set<SharedSession>();
+  /** Requests at a time on one connection, as the backend said last. A new connection goes by it at first. */
+  private most = STREAMS_MOST;
 
   constructor(
     address: Address,
@@ -92,7 +94,7 @@ export class Http2Sessions {
    */
   hasRoom(held?: SharedSession): boolean {
     for (const shared of this.open)
-      if (shared.connected && takesMore(shared, shared === held ? shared.streams - 1 : shared.streams))
+      if (shared.connected && this.takesMore(shared, shared === held ? shared.streams - 1 : shared.streams))
         return true;
     return false;
   }
@@ -101,7 +103,7 @@ export class Http2Sessions {
   private withRoom(): SharedSession {
     let opening: SharedSession | undefined;
     for (const shared of this.open) {
-      if (!takesMore(shared, shared.streams)) continue;
+      if (!this.takesMore(shared, shared.streams)) continue;
       if (shared.connected) return shared;
       opening ??= shared;
     }
@@ -139,6 +141,13 @@ export class Http2Sessions {
   destroy(): void {
     for (const { session } of this.open) session.destroy();
     this.open.clear();
+  }
+
+  /** Does it take another request beside so many? */
+  private takesMore({ session, settled }: SharedSession, streams: number): boolean {
+    const said = settled ? session.remoteSettings?.maxConcurrentStreams : undefined;
+    const most = Math.min(STREAMS_MOST, said ?? this.most);
+    return !session.closed && !session.destroyed && streams < most;
   }
 
   private connect(): SharedSession {
@@ -181,7 +190,9 @@ export class Http2Sessions {
       for (const waiter of waiting) waiter.ready();
       waiting.clear();
     });
-    session.on('remoteSettings', () => {
+    session.on('remoteSettings', ({ maxConcurrentStreams = STREAMS_MOST }: Settings) => {
+      // With a limit of 0, every request would open a connection of its own.
+      this.most = Math.max(1, Math.min(STREAMS_MOST, maxConcurrentStreams));
       shared.settled = true;
       for (const waiter of settling) waiter.ready();
       settling.clear();
@@ -205,12 +216,6 @@ export class Http2Sessions {
     const options = { ...this.tls.options(), ALPNProtocols: ['h2'] };
     return connectTls({ host, port, ...options }).setNoDelay(true);
   }
-}
-
-/** Does it take another request beside so many? */
-function takesMore({ session }: SharedSession, streams: number): boolean {
-  const most = Math.min(STREAMS_MOST, session.remoteSettings?.maxConcurrentStreams ?? STREAMS_MOST);
-  return !session.closed && !session.destroyed && streams < most;
 }
 
 /**
