@@ -67,9 +67,12 @@ export function beginningOf(regex: string): string {
   if (text.charCodeAt(0) !== 47 || hasAlternatives(text)) return '';
   const literal = /^[^\\.+*?()[\]{}^$|]*/.exec(text)?.[0] ?? '';
   // Characters that are optional, or repeated from zero times on, are not certain to be there.
-  const sure = /[*?{]/.test(text.charAt(literal.length)) ? literal.slice(0, -1) : literal;
+  const sure = repeated.test(text.slice(literal.length)) ? literal.slice(0, -1) : literal;
   return sure.slice(0, Math.max(0, sure.lastIndexOf('/')));
 }
+
+/** The last character may be repeated, also behind flags or an empty quotation: `/(?i)?` and `/\Q\E?` are like `/?`. */
+const repeated = /^(?:[*?{]|\(\?[\w-]*\)|\\[QE])/;
 
 /** Is there a `|` outside all groups? May say so where it is not. */
 function hasAlternatives(regex: string): boolean {
