@@ -5,6 +5,7 @@ import { addition, memberEdits, objectMembers } from '../json/objectMembers.ts';
 import type { Edit } from '../json/scan.ts';
 import { metaKeys } from './eras.ts';
 import type { Outgoing } from './outgoing.ts';
+import { placeOfMeta } from './requestMeta.ts';
 
 /** Keys of `_meta` by which a request says its revision, its client and the wishes of its client. */
 const perRequest: ReadonlySet<string> = new Set([
@@ -24,8 +25,7 @@ const answered: ReadonlySet<string> = new Set(['inputResponses', 'requestState',
 export function withEdits(out: Outgoing): Outgoing {
   if (out.edits.length === 0) return out;
   const envelope = edited(out.envelope, out.edits);
-  const meta = memberOf(envelope.text, envelope.body, '_meta');
-  const token = meta === 'ambiguous' ? undefined : memberOf(envelope.text, meta, 'progressToken');
+  const token = memberOf(envelope.text, placeOfMeta(envelope), 'progressToken');
   return { ...out, envelope, edits: [], token: typeof token === 'object' ? token : undefined };
 }
 
@@ -61,19 +61,14 @@ export function modernEdits(
  * began with `initialize`, a request that says its revision (2026-07-28, Versioning and Compatibility).
  */
 export function withoutRevision(out: Outgoing): Outgoing {
-  const meta = metaOf(out.envelope);
+  const meta = placeOfMeta(out.envelope);
   if (meta === undefined) return out;
   const isEdited = out.edits.some(({ start }) => start > meta.start && start < meta.end);
   const from = isEdited ? withEdits(out) : out;
   const { text } = from.envelope;
-  const place = isEdited ? metaOf(from.envelope) : meta;
+  const place = isEdited ? placeOfMeta(from.envelope) : meta;
   const removed = place && changed(text, place, perRequest, '');
   return removed === undefined ? from : { ...from, edits: [...from.edits, ...removed] };
-}
-
-function metaOf({ text, body }: Envelope): Span | undefined {
-  const place = memberOf(text, body, '_meta');
-  return place === 'ambiguous' ? undefined : place;
 }
 
 function changed(

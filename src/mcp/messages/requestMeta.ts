@@ -39,6 +39,12 @@ const known = new Map<string, RequestMeta>();
 /** The place of the newest of these texts: several steps of a call ask for members of the same place. */
 let newest: { readonly place: Span; readonly meta: RequestMeta } | undefined;
 
+/** The place of `_meta`; undefined where there is none, or several. */
+export function placeOfMeta({ text, body }: Envelope): Span | undefined {
+  const place = memberOf(text, body, '_meta');
+  return place === 'ambiguous' ? undefined : place;
+}
+
 /** Does the request claim to be one of the modern era? A claim that cannot be read is one, too. */
 export function claimsModern({ text, body }: Envelope): boolean {
   const place = memberOf(text, body, '_meta');
