@@ -2,7 +2,10 @@ import { GatheredBytes } from '../../gatheredBytes.ts';
 import type { Body, Head } from '../../http/index.ts';
 
 /** Framing that a body in many small chunks may have besides its payload. */
-export const FRAMING_MOST = 65_536;
+const FRAMING_MOST = 65_536;
+
+/** Bytes that a gathered body may take, framing included. @param maxBytes of its payload */
+export const mostGathered = (maxBytes: number): number => 2 * maxBytes + FRAMING_MOST;
 
 /** An answer that is gathered in memory before its head is written. */
 export class BufferedResponse {
@@ -35,9 +38,7 @@ export class BufferedResponse {
     const { body, followed, head, maxBytes } = this;
     body.add(bytes, from, to);
     return (
-      followed.payload <= maxBytes &&
-      head.contentLength <= maxBytes &&
-      body.length <= 2 * maxBytes + FRAMING_MOST
+      followed.payload <= maxBytes && head.contentLength <= maxBytes && body.length <= mostGathered(maxBytes)
     );
   }
 }

@@ -7,7 +7,7 @@ import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward, signedHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
 import { timeLimit } from '../exchange/timedRequest.ts';
-import { BufferedResponse, FRAMING_MOST } from '../exchange/bufferedResponse.ts';
+import { BufferedResponse, mostGathered } from '../exchange/bufferedResponse.ts';
 import { PIECE, writeWhole } from '../exchange/writeWhole.ts';
 import type { MirroredRequest } from './mirror.ts';
 import type { BufferLimit, Plan } from './plan.ts';
@@ -231,8 +231,7 @@ export class PlannedForward extends Forward implements Hedged {
     const { exchange } = this;
     const kept = this.kept as GatheredBytes;
     kept.add(bytes, from, to);
-    const tooLarge =
-      exchange.body.payload > limit.maxBytes || kept.length > 2 * limit.maxBytes + FRAMING_MOST;
+    const tooLarge = exchange.body.payload > limit.maxBytes || kept.length > mostGathered(limit.maxBytes);
     if (tooLarge && !limit.failOpen) {
       this.holding = undefined;
       this.kept = undefined;
