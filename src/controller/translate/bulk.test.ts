@@ -6,20 +6,10 @@ import { modelVersionOf } from '../../stream/modelVersion.ts';
 import { maxLineBytes } from '../../stream/wire.ts';
 import type { Condition, GatewayPolicy, Secret } from '../types/index.ts';
 import { translate, type KubeObjects, type Translation } from './index.ts';
-import { readObjects } from './objects.testing.ts';
+import { gateWith, readObjects } from './objects.testing.ts';
 
-const gate = `
-kind: GatewayClass
-metadata: { name: portcullis }
-spec: { controllerName: portcullis.dev/gateway }
----
-kind: Gateway
-metadata: { name: gate }
-spec:
-  gatewayClassName: portcullis
-  allowedListeners: { namespaces: { from: All } }
-  listeners: [{ name: web, port: 80, protocol: HTTP }]
----
+const listener = '{ name: web, port: 80, protocol: HTTP }';
+const gate = `${gateWith(listener, 'allowedListeners: { namespaces: { from: All } }')}
 kind: Service
 metadata: { name: app }
 spec: { ports: [{ port: 80 }] }

@@ -69,15 +69,18 @@ const secrets: ReadonlyMap<string, string> = new Map([
   ]),
 ]);
 
-/** The YAML of a GatewayClass, and of the Gateway `gate` with listeners in the flow style. */
-export const gateWith = (listeners: string): string => `
+/**
+ * The YAML of a GatewayClass, and of the Gateway `gate` with listeners in the flow style.
+ * @param others fields of its `spec` in the same style
+ */
+export const gateWith = (listeners: string, others = ''): string => `
 kind: GatewayClass
 metadata: { name: portcullis }
 spec: { controllerName: portcullis.dev/gateway }
 ---
 kind: Gateway
 metadata: { name: gate }
-spec: { gatewayClassName: portcullis, listeners: [${listeners}] }
+spec: { gatewayClassName: portcullis, listeners: [${listeners}], ${others} }
 ---`;
 
 /** Everything in a text of several YAML documents: objects, and at most one of kind `Surroundings`. */
