@@ -10,14 +10,14 @@ export class Literal {
 /** An object with its first members in their order, also those whose names come again. */
 class Members {
   readonly entries: [name: string, value: Exact][] = [];
-  /** Of all members. */
+  /** The object has so many members in all. */
   count = 0;
 }
 
 /** The first elements of a list. */
 export class Elements {
   readonly values: Exact[] = [];
-  /** Of all elements. */
+  /** The list has so many elements in all. */
   count = 0;
 }
 
@@ -34,7 +34,8 @@ export interface Extent {
   readonly elements: number;
 }
 
-const code = { quote: 0x22, comma: 0x2c, bracket: 0x5b, backslash: 0x5c, brace: 0x7b } as const;
+const code = { quote: 0x22, comma: 0x2c, backslash: 0x5c } as const;
+const opening = { bracket: 0x5b, brace: 0x7b } as const;
 const closing = { bracket: 0x5d, brace: 0x7d } as const;
 
 /**
@@ -62,8 +63,8 @@ class Reader {
     this.passBlanks();
     const first = this.text.charCodeAt(this.at);
     if (first === code.quote) return this.string();
-    if (first === code.brace) return this.members(depth);
-    if (first === code.bracket) return this.elements(depth);
+    if (first === opening.brace) return this.members(depth);
+    if (first === opening.bracket) return this.elements(depth);
     const start = this.at;
     while (isOfLiteral(this.text.charCodeAt(this.at))) this.at++;
     return new Literal(this.text.slice(start, this.at));
@@ -111,7 +112,7 @@ class Reader {
     for (let depth = 0; ; this.at++) {
       const next = this.text.charCodeAt(this.at);
       if (next === code.quote) this.at = this.endOfString();
-      else if (next === code.brace || next === code.bracket) depth++;
+      else if (next === opening.brace || next === opening.bracket) depth++;
       else if (depth === 0 && (next === code.comma || isClosing(next))) return;
       else if (isClosing(next)) depth--;
     }
