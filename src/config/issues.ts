@@ -5,6 +5,7 @@ import type { Problem } from './problem.ts';
 import type { Tree } from './tree.ts';
 
 type Issue = z.core.$ZodIssue;
+type WordIssue = Extract<Issue, { code: 'invalid_value' }>;
 
 const notBuiltMessage = 'known, but not built yet in this version';
 
@@ -63,6 +64,9 @@ function problems(issue: Issue, above: Path, context: Context): Problem[] {
   }
   if (issue.code === 'invalid_union' && issue.message === '' && issue.errors.length > 0) {
     const branch = likeliest(issue.errors);
+    const word = otherWord(branch ?? []);
+    if (word !== undefined)
+      return [problem(path, orTypes(wrongWord(word, path, context), issue.errors), context)];
     if (branch !== undefined) return branch.flatMap((inner) => problems(inner, path, context));
   }
   return [problem(path, finding(issue, path, context), context)];
@@ -101,12 +105,17 @@ function likeliest(branches: readonly (readonly Issue[])[]): readonly Issue[] | 
   const begun = branches.filter(
     (issues) => !issues.some((issue) => issue.path.length === 0 && issue.code === 'invalid_type'),
   );
-  return begun.toSorted((a, b) => Number(isOtherWord(a)) - Number(isOtherWord(b)) || a.length - b.length)[0];
+  return begun.toSorted(
+    (a, b) => Number(otherWord(a) !== undefined) - Number(otherWord(b) !== undefined) || a.length - b.length,
+  )[0];
 }
 
-/** Is the value as a whole none of the words that a form consists of? */
-const isOtherWord = (issues: readonly Issue[]): boolean =>
-  issues.some(({ path, code }) => path.length === 0 && code === 'invalid_value');
+/** The issue of a value that as a whole is none of the words that a form consists of. */
+function otherWord(issues: readonly Issue[]): WordIssue | undefined {
+  return issues.find(
+    (issue): issue is WordIssue => issue.path.length === 0 && issue.code === 'invalid_value',
+  );
+}
 
 function finding(issue: Issue, path: Path, context: Context): Finding {
   switch (issue.code) {
@@ -160,7 +169,7 @@ function wrongType(issue: Extract<Issue, { code: 'invalid_type' }>, path: Path, 
   return { message: issue.message || `is required (expected ${expected})` };
 }
 
-function wrongWord(issue: Extract<Issue, { code: 'invalid_value' }>, path: Path, context: Context): Finding {
+function wrongWord(issue: WordIssue, path: Path, context: Context): Finding {
   const words = issue.values.map(String);
   const value = valueAt(context.value, path);
   if (issue.message !== '') return { message: issue.message };
@@ -170,6 +179,11 @@ function wrongWord(issue: Extract<Issue, { code: 'invalid_value' }>, path: Path,
     message: `expected ${words.length === 1 ? '' : 'one of '}${words.join(', ')}`,
     ...(meant === undefined || words.length === 1 ? {} : { hint: `did you mean ${meant}?` }),
   };
+}
+
+/** The value is none of the words of one form; other forms may be no words at all. */
+function orTypes(word: Finding, branches: readonly (readonly Issue[])[]): Finding {
+  return { ...word, message: [word.message, ...typesOf(branches)].join(' or ') };
 }
 
 function custom(issue: Extract<Issue, { code: 'custom' }>): Finding {
@@ -194,6 +208,12 @@ const typeNames: Readonly<Record<string, string>> = {
 };
 
 function expectedOf(branches: readonly (readonly Issue[])[]): string {
+  const names = typesOf(branches);
+  return names.length === 0 ? 'something else' : names.join(' or ');
+}
+
+/** The types of the forms that are no words, each once. */
+function typesOf(branches: readonly (readonly Issue[])[]): readonly string[] {
   const names = branches.flatMap((issues) =>
     issues.flatMap((issue) =>
       issue.code === 'invalid_type' && issue.path.length === 0
@@ -201,7 +221,7 @@ function expectedOf(branches: readonly (readonly Issue[])[]): string {
         : [],
     ),
   );
-  return names.length === 0 ? 'something else' : [...new Set(names)].join(' or ');
+  return [...new Set(names)];
 }
 
 function describe(value: unknown): string {
