@@ -460,7 +460,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
       this.federation.onGone(target);
       return;
     }
-    this.log.info('Session ended: the server no longer knows it');
+    this.log.info('Session ended: the server does not continue it');
     this.onGoneHere(this);
     void this.end(0);
   }

@@ -113,6 +113,11 @@ for (const era of ['modern', 'legacy'] as const)
       rollBack(server, stateful, status);
       await failuresBefore(clients[era]);
       assert.equal(harness.runtime.view().sessions.at(-1)!.targets[0]?.era ?? 'legacy', 'legacy');
+      const changes = harness.log.filter(({ message }) => message.includes('another era'));
+      assert.deepEqual(
+        changes.map(({ fields }) => fields['before']),
+        ['modern'],
+      );
     });
 
 test('a modern server that answers one request with a plain status 400 keeps its sessions', async (t) => {
