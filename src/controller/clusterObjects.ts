@@ -101,18 +101,20 @@ export class ClusterObjects {
     ) as unknown as KubeObjects;
   }
 
-  /**
-   * Keeps the data of these Secrets and ConfigMaps, and of no others.
-   * @returns whether all of it is in the snapshot that comes next; `onChange` says so later where it is not
-   */
-  hold(asked: AskedData): boolean {
-    return this.#held.want(
+  /** Keeps the data of these Secrets and ConfigMaps, and of no others. `onChange` tells when all of it is in the snapshot. */
+  hold(asked: AskedData): void {
+    this.#held.want(
       new Map(
         this.#informers.flatMap(([{ field, resource }]) =>
           field === 'secrets' || field === 'configMaps' ? [[resource.kind, asked[field]] as const] : [],
         ),
       ),
     );
+  }
+
+  /** Data that was asked for first is still on its way. */
+  get isStarting(): boolean {
+    return this.#held.isStarting;
   }
 
   /** Releases of the Gateway API whose CRDs are installed; more than one after half an upgrade. */

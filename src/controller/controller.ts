@@ -67,10 +67,21 @@ export interface ControllerOptions {
   readonly metrics: Metrics;
   readonly watchPace?: WatchPace;
   readonly electionPace?: ElectionPace;
+  readonly dataPace?: DataPace;
 }
 
-/** The one key of the first translation. */
+/** The one key of the time after the start. */
 const start: ReadonlySet<string> = new Set(['start']);
+
+/** How long Gateways may wait for data, in milliseconds. */
+export interface DataPace {
+  /** Several retries of a failed read. */
+  readonly waitMs: number;
+  /** After the start, for Gateways without a model: their proxies still have the one of the controller before. */
+  readonly startMs: number;
+}
+
+const usualPace: DataPace = { waitMs: 10_000, startMs: 300_000 };
 
 /** Everything, what a few routes are about, addresses only, or with Gateways whose data is not read yet. */
 type Work = 'objects' | 'part' | 'addresses' | 'incomplete';
@@ -98,9 +109,9 @@ export class Controller {
   #objectsChanged = true;
   readonly #translator = new Translator();
   #translation: Translation | undefined;
-  /** How long Gateways wait for data, and how long the first translation does. */
-  readonly #patience = new Patience();
-  readonly #startPatience = new Patience();
+  /** How long Gateways wait for data, and how long those without a model do after the start. */
+  readonly #patience: Patience;
+  readonly #startPatience: Patience;
   #translatedAt: number | undefined;
   #ready: () => void = () => {};
   /** Resolves when everything was translated for the first time; never, when it is closed before. */
@@ -109,6 +120,9 @@ export class Controller {
   constructor(options: ControllerOptions) {
     const { api, namespace, identity, watchNamespaces, log, metrics, watchPace, electionPace } = options;
     this.#options = options;
+    const { waitMs, startMs } = options.dataPace ?? usualPace;
+    this.#patience = new Patience(waitMs);
+    this.#startPatience = new Patience(startMs);
     this.ready = new Promise((resolve) => (this.#ready = resolve));
     this.#runs = metrics.counter('kube_translations_total', 'Translations of the cluster', ['what']);
     this.#duration = metrics.histogram(
@@ -286,12 +300,14 @@ export class Controller {
    * @returns no translation while everything is read for the first time
    */
   #readData(): { readonly held: ReadonlySet<string>; readonly translation: Translation | undefined } {
-    const isHere = this.#objects.hold(this.#translator.asked);
+    this.#objects.hold(this.#translator.asked);
+    const before = this.#translation;
+    if (before === undefined && this.#objects.isStarting) return { held: new Set(), translation: undefined };
     const { unread } = this.#translator;
-    const held = this.#patience.waiting(unread);
-    const isStarting = this.#translation === undefined && this.#startPatience.waiting(start).size > 0;
-    if (isStarting && !isHere) return { held, translation: undefined };
-    return { held, translation: this.#translator.holding(held, this.#translation) };
+    const held = new Set(this.#patience.waiting(unread));
+    if (this.#startPatience.waiting(start).size > 0)
+      for (const gateway of unread) if (before?.models.has(gateway) !== true) held.add(gateway);
+    return { held, translation: this.#translator.holding(held, before) };
   }
 
   #refresh(objects: KubeObjects, translation: Translation): Work {

@@ -4,6 +4,7 @@ import { before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from '../../src/controller/api/apiError.ts';
 import type { KubeApi } from '../../src/controller/api/api.ts';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { clusterForSuite, gatewayClass, needsCluster } from './cluster.testing.ts';
@@ -18,6 +19,11 @@ const inNamespace = (namespace: string, kind: string, name: string, rest: object
     ...rest,
   });
 
+const listeners = [
+  { name: 'http', port: 80, protocol: 'HTTP' },
+  { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'cert' }] } },
+];
+
 describe('data that is not read yet', needsCluster, () => {
   const stage = clusterForSuite();
 
@@ -29,10 +35,6 @@ describe('data that is not read yet', needsCluster, () => {
     await cluster.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
     for (const namespace of ['shop', 'tenant']) await cluster.kubectl(['create', 'namespace', namespace]);
     const { cert, key } = authority().issue({ names: ['a.example.test'] });
-    const listeners = [
-      { name: 'http', port: 80, protocol: 'HTTP' },
-      { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'cert' }] } },
-    ];
     await cluster.apply(
       [
         gatewayClass('ours'),
@@ -45,19 +47,50 @@ describe('data that is not read yet', needsCluster, () => {
     );
   });
 
-  test('a failed read of a certificate at the start closes no listener', async (t) => {
+  test('failed reads of a certificate at the start close no listener, however many they are', async (t) => {
     const connection = await stage.connect();
-    const hasFailed = failFirstRead(connection.api, 'cert');
-    const published: string[] = [];
-    await startLeader(t, connection, {
-      onTranslation: ({ models }) => {
-        const model = models.get('shop/gw')?.model;
-        published.push(model === undefined ? 'none' : model.binds.map(({ port }) => port).join());
+    let failures = 0;
+    beforeReadOf(connection.api, 'cert', () => {
+      if (failures === 3) return;
+      failures++;
+      throw new ApiError(429, 'TooManyRequests', 'too many requests');
+    });
+    const { published, onTranslation } = portsOfModels();
+    await startLeader(t, connection, { onTranslation, dataPace: { waitMs: 1, startMs: 300_000 } });
+    await until('the Gateway has its listeners', () => published.includes('80,443'));
+    assert.equal(failures, 3);
+    assert.deepEqual([...new Set(published)], ['none', '80,443']);
+  });
+
+  test('reads that take long at the start close no listener', async (t) => {
+    const connection = await stage.connect();
+    const asked = Promise.withResolvers<void>();
+    const slow = Promise.withResolvers<void>();
+    beforeReadOf(connection.api, 'cert', async () => {
+      asked.resolve();
+      await slow.promise;
+    });
+    const { published, onTranslation } = portsOfModels();
+    let translations = 0;
+    const starting = startLeader(t, connection, {
+      onTranslation,
+      dataPace: { waitMs: 1, startMs: 1 },
+      // Asked before each translation.
+      troubles: () => {
+        translations++;
+        return new Map();
       },
     });
-    await until('the Gateway has its listeners', () => published.includes('80,443'));
-    assert.equal(hasFailed(), true);
-    assert.deepEqual([...new Set(published)], ['none', '80,443']);
+    await asked.promise;
+    const before = translations;
+    await stage.cluster.apply(
+      inNamespace('shop', 'Gateway', 'other', { spec: { gatewayClassName: 'ours', listeners } }),
+    );
+    await until('the controller has translated again', () => translations > before);
+    assert.deepEqual(published, []);
+    slow.resolve();
+    await starting;
+    assert.deepEqual([...new Set(published)], ['80,443']);
   });
 
   test('a tenant whose policy always names other Secrets does not stop the others', async (t) => {
@@ -110,16 +143,26 @@ describe('data that is not read yet', needsCluster, () => {
   });
 });
 
-/** @returns whether the read of the Secret has failed */
-function failFirstRead(api: KubeApi, secret: string): () => boolean {
-  let failed = false;
+/** The ports of the Gateway `shop/gw` in each translation; `none` where it has no model. */
+function portsOfModels(): {
+  readonly published: readonly string[];
+  readonly onTranslation: NonNullable<ControllerOptions['onTranslation']>;
+} {
+  const published: string[] = [];
+  return {
+    published,
+    onTranslation: ({ models }) => {
+      const model = models.get('shop/gw')?.model;
+      published.push(model === undefined ? 'none' : model.binds.map(({ port }) => port).join());
+    },
+  };
+}
+
+/** @param run may delay the read of the Secret, or let it fail */
+function beforeReadOf(api: KubeApi, secret: string, run: () => Promise<void> | void): void {
   const list = api.list.bind(api);
   api.list = async (request, ...rest) => {
-    if (request.query?.['fieldSelector'] === `metadata.name=${secret}` && !failed) {
-      failed = true;
-      throw new ApiError(429, 'TooManyRequests', 'too many requests');
-    }
+    if (request.query?.['fieldSelector'] === `metadata.name=${secret}`) await run();
     return await list(request, ...rest);
   };
-  return () => failed;
 }

@@ -24,16 +24,17 @@ const map = (namespace: string, name: string, bytes: number, version = 1): objec
 async function start(
   t: TestContext,
   maps: object[],
-  options: { budget?: number; fails?: () => boolean } = {},
+  options: { budget?: number; fails?: () => boolean; delay?: (name: string) => Promise<void> } = {},
 ) {
   const server = await scriptedServer(t);
   const reads: string[] = [];
   let watching: ServerResponse | undefined;
   server.answers.list = [
-    (response, { path, query }: Asked) => {
+    async (response, { path, query }: Asked) => {
       const name = /^metadata\.name=(.+)$/.exec(query.get('fieldSelector') ?? '')?.[1];
       if (name === undefined) return page(maps, 10)(response, undefined as never);
       reads.push(name);
+      await options.delay?.(name);
       if (options.fails?.() === true) return void response.destroy();
       const found = maps.filter((one) => {
         const { metadata } = one as KubeObject;
@@ -78,9 +79,10 @@ async function start(
     const text = (object?.['data'] as Record<string, string> | undefined)?.['jwks.json'];
     return text?.length ?? String(object?.['withheld']);
   };
-  const want = (...names: string[]): boolean => held.want(new Map([['ConfigMap', new Set(names)]]));
+  const want = (...names: string[]): void => held.want(new Map([['ConfigMap', new Set(names)]]));
   return {
     want,
+    isStarting: () => held.isStarting,
     reads,
     bytesIn,
     changes: () => changes,
@@ -94,9 +96,8 @@ test('data is read on demand, and data without a reader is not kept', async (t) 
   for (let i = 0; i < 400; i++) assert.equal(bytesIn(`ns/m${i}`), 'unread');
   assert.deepEqual(reads, []);
 
-  assert.equal(want('ns/m3', 'ns/m5', 'ns/missing'), false);
+  want('ns/m3', 'ns/m5', 'ns/missing');
   await until('both are read', () => changes() > 0);
-  assert.equal(want('ns/m3', 'ns/m5', 'ns/missing'), true);
   assert.deepEqual([bytesIn('ns/m3'), bytesIn('ns/m5'), bytesIn('ns/m4')], [50_000, 50_000, 'unread']);
   assert.deepEqual(
     reads.toSorted((a, b) => (a < b ? -1 : 1)),
@@ -104,7 +105,7 @@ test('data is read on demand, and data without a reader is not kept', async (t) 
   );
 
   // Data that no translation asks for any more goes again.
-  assert.equal(want('ns/m5'), true);
+  want('ns/m5');
   assert.deepEqual([bytesIn('ns/m3'), bytesIn('ns/m5')], ['unread', 50_000]);
 });
 
@@ -128,7 +129,6 @@ test('the data of each namespace stays within its own budget', async (t) => {
     'what there is room for is read',
     () => bytesIn('other/z') === 900 && bytesIn('greedy/b') === 400,
   );
-  assert.equal(want(...names), true);
   assert.deepEqual(names.map(bytesIn), ['overBudget', 400, 400, 900]);
 
   const before = changes();
@@ -140,17 +140,61 @@ test('the data of each namespace stays within its own budget', async (t) => {
   // An object that grows into the room of others takes it only by the order of names.
   tell('MODIFIED', map('greedy', 'a', 700, 12));
   await until('it has grown', () => bytesIn('greedy/a') === 700);
-  assert.equal(want(...names), false);
-  assert.equal(want(...names), true);
+  want(...names);
   assert.deepEqual(names.map(bytesIn), ['overBudget', 'overBudget', 700, 900]);
+});
+
+test('the start waits for the data that is wanted first, and for nothing that is wanted later', async (t) => {
+  const names = ['slow', 'quick', 'later', 'after'];
+  const slow = Promise.withResolvers<void>();
+  const later = Promise.withResolvers<void>();
+  const waits = new Map([
+    ['slow', slow.promise],
+    ['later', later.promise],
+  ]);
+  const { want, isStarting, bytesIn, changes } = await start(
+    t,
+    names.map((name) => map('ns', name, 10)),
+    { delay: async (name) => await waits.get(name) },
+  );
+  assert.equal(isStarting(), true);
+  want('ns/slow', 'ns/quick');
+  await until('one is read', () => bytesIn('ns/quick') === 10);
+  want('ns/slow', 'ns/quick', 'ns/later');
+  assert.equal(isStarting(), true);
+  assert.equal(changes(), 0);
+  slow.resolve();
+  await until('the first data is here', () => changes() === 1);
+  assert.equal(isStarting(), false);
+  assert.equal(bytesIn('ns/later'), 'unread');
+  want('ns/slow', 'ns/quick', 'ns/later', 'ns/after');
+  assert.equal(isStarting(), false);
+  later.resolve();
+  await until('the rest is here', () => changes() > 1);
+  assert.deepEqual(
+    names.map((name) => bytesIn(`ns/${name}`)),
+    [10, 10, 10, 10],
+  );
+});
+
+test('the start does not wait for data that is wanted no more', async (t) => {
+  const never = Promise.withResolvers<void>();
+  t.after(() => never.resolve());
+  const { want, isStarting } = await start(t, [map('ns', 'a', 10)], {
+    delay: async () => await never.promise,
+  });
+  want('ns/a');
+  assert.equal(isStarting(), true);
+  want();
+  assert.equal(isStarting(), false);
 });
 
 test('an unreadable object delays the translation briefly and is retried', async (t) => {
   let away = true;
-  const { want, bytesIn, changes } = await start(t, [map('ns', 'a', 10)], { fails: () => away });
-  assert.equal(want('ns/a'), false);
+  const { want, isStarting, bytesIn, changes } = await start(t, [map('ns', 'a', 10)], { fails: () => away });
+  want('ns/a');
   await until('it is known that it cannot be read', () => changes() > 0);
-  assert.equal(want('ns/a'), true);
+  assert.equal(isStarting(), false);
   assert.equal(bytesIn('ns/a'), 'unread');
   away = false;
   await until('it is read', () => bytesIn('ns/a') === 10);

@@ -55,6 +55,8 @@ export class OnDemandData {
   /** Unreadable objects that are not to be tried again just now. */
   readonly #resting = new Set<string>();
   readonly #reading = new Set<string>();
+  /** Objects that were due when data was wanted for the first time, and had no answer yet; undefined before. */
+  #first: Set<string> | undefined;
   #retry: NodeJS.Timeout | undefined;
 
   constructor(options: OnDemandDataOptions) {
@@ -74,11 +76,10 @@ export class OnDemandData {
   }
 
   /**
-   * From now on these are wanted, and no others.
+   * From now on these are wanted, and no others. `onChange` tells when those that have to be read are here.
    * @param asked `namespace/name`, by kind
-   * @returns whether all of it is here, as far as it can be had: what is still to be read is on its way
    */
-  want(asked: ReadonlyMap<string, ReadonlySet<string>>): boolean {
+  want(asked: ReadonlyMap<string, ReadonlySet<string>>): void {
     this.#wanted = new Set(
       [...asked].flatMap(([kind, names]) => Array.from(names, (name) => keyFor(kind, name))),
     );
@@ -98,9 +99,18 @@ export class OnDemandData {
       }
     const isOther = this.#choose(byNamespace.values());
     for (const key of this.#failed) if (!this.#due.has(key)) this.#failed.delete(key);
+    this.#first ??= new Set(this.#due.keys());
+    for (const key of this.#first) if (!this.#due.has(key)) this.#first.delete(key);
     this.#read();
     if (isOther) this.#options.onChange();
-    return !isOther && !this.#isAwaited;
+  }
+
+  /**
+   * Has some of the data that was wanted first had no answer yet? This ends, however long it takes: what is wanted later
+   * does not count.
+   */
+  get isStarting(): boolean {
+    return this.#first === undefined || this.#first.size > 0;
   }
 
   get #isAwaited(): boolean {
@@ -159,9 +169,10 @@ export class OnDemandData {
       if (this.#due.has(key)) this.#fails(key, error);
     }
     this.#reading.delete(key);
+    const isLastOfFirst = this.#first?.delete(key) === true && this.#first.size === 0;
     if (this.#ended.signal.aborted) return;
     this.#read();
-    if (!this.#isAwaited) this.#options.onChange();
+    if (isLastOfFirst || !this.#isAwaited) this.#options.onChange();
   }
 
   #fails(key: string, error: unknown): void {

@@ -5,7 +5,7 @@ import { Patience } from './patience.ts';
 
 test('a key waits until its time is over, and anew after it had everything', async () => {
   const clock = new ManualClock();
-  const patience = new Patience({ clock, mostMs: 100 });
+  const patience = new Patience(100, clock);
   const waiting = (...lacking: readonly string[]): readonly string[] => [
     ...patience.waiting(new Set(lacking)),
   ];

@@ -1,15 +1,13 @@
 import { systemClock, type Clock } from '../../stream/index.ts';
 
-/** Milliseconds that data may take to arrive: several retries of a failed read. */
-const usualMs = 10_000;
-
 /** Waits for something by key, but not for ever: a key that lacks it all the time does not hold up others. */
 export class Patience {
   private readonly clock: Clock;
   private readonly mostMs: number;
   private readonly since = new Map<string, number>();
 
-  constructor({ clock = systemClock, mostMs = usualMs }: { clock?: Clock; mostMs?: number } = {}) {
+  /** @param mostMs the time that a key may wait, in milliseconds */
+  constructor(mostMs: number, clock: Clock = systemClock) {
     this.clock = clock;
     this.mostMs = mostMs;
   }
