@@ -4,9 +4,8 @@ import type { ListenerStatus } from '../types/index.ts';
 import { translate } from './index.ts';
 import { readObjects } from './objects.testing.ts';
 
-test('a listener that is not accepted conflicts with no listener of its Gateway or of a ListenerSet', () => {
-  const tls = 'tls: { certificateRefs: [{ name: cert }] }';
-  const refused = 'tls: { certificateRefs: [{ name: cert }], options: { example.com/x: y } }';
+/** Of each listener: its name, and the reasons of its conditions `Accepted`, `Conflicted` and `OverlappingTLSConfig`. */
+function translated(text: string) {
   const { objects, options } = readObjects(`
 kind: GatewayClass
 metadata: { name: portcullis }
@@ -15,7 +14,21 @@ spec: { controllerName: portcullis.dev/gateway }
 kind: Secret
 metadata: { name: cert }
 data: { tls.crt: '@a.crt', tls.key: '@a.key' }
----
+---${text}`);
+  const { models, report } = translate(objects, options);
+  const conditions = report.flatMap(({ status }) =>
+    ((status as { listeners?: readonly ListenerStatus[] }).listeners ?? []).map(({ name, conditions }) => {
+      const reasonOf = (type: string) => conditions.find((one) => one.type === type)?.reason;
+      return [name, reasonOf('Accepted'), reasonOf('Conflicted'), reasonOf('OverlappingTLSConfig')];
+    }),
+  );
+  return { conditions, ports: models.get('default/gate')?.model.binds.map(({ port }) => port) };
+}
+
+test('a listener that is not possible conflicts with no listener of its Gateway or of a ListenerSet', () => {
+  const tls = 'tls: { certificateRefs: [{ name: cert }] }';
+  const refused = 'tls: { certificateRefs: [{ name: cert }], options: { example.com/x: y } }';
+  const { conditions, ports } = translated(`
 kind: Gateway
 metadata: { name: gate }
 spec:
@@ -32,21 +45,38 @@ spec:
   parentRef: { name: gate }
   listeners: [{ name: same-host-of-set, port: 444, protocol: HTTPS, ${tls} }]
 `);
-  const { models, report } = translate(objects, options);
-  const shown = report.flatMap(({ status }) =>
-    ((status as { listeners?: readonly ListenerStatus[] }).listeners ?? []).map(({ name, conditions }) => {
-      const reasonOf = (type: string) => conditions.find((one) => one.type === type)?.reason;
-      return [name, reasonOf('Accepted'), reasonOf('Conflicted'), reasonOf('OverlappingTLSConfig')];
-    }),
-  );
-  assert.deepEqual(shown, [
+  assert.deepEqual(conditions, [
     ['refused', 'UnsupportedValue', 'NoConflicts', undefined],
     ['refused-too', 'UnsupportedValue', 'NoConflicts', undefined],
     ['same-host', 'Accepted', 'NoConflicts', undefined],
     ['same-host-of-set', 'Accepted', 'NoConflicts', undefined],
   ]);
-  assert.deepEqual(
-    models.get('default/gate')?.model.binds.map(({ port }) => port),
-    [443, 444],
-  );
+  assert.deepEqual(ports, [443, 444]);
+});
+
+test('a listener whose authorities for clients are missing keeps its host from a ListenerSet', () => {
+  const { conditions, ports } = translated(`
+kind: Gateway
+metadata: { name: gate }
+spec:
+  gatewayClassName: portcullis
+  allowedListeners: { namespaces: { from: Same } }
+  tls: { frontend: { default: { validation: { caCertificateRefs: [{ group: '', kind: ConfigMap, name: gone }] } } } }
+  listeners:
+    - { name: own, port: 443, hostname: a.test, protocol: HTTPS, tls: { certificateRefs: [{ name: cert }] } }
+---
+kind: ListenerSet
+metadata: { name: more }
+spec:
+  parentRef: { name: gate }
+  listeners:
+    - { name: same-host, port: 443, hostname: a.test, protocol: TLS, tls: { mode: Passthrough } }
+    - { name: other-host, port: 443, hostname: b.test, protocol: TLS, tls: { mode: Passthrough } }
+`);
+  assert.deepEqual(conditions, [
+    ['own', 'NoValidCACertificate', 'NoConflicts', undefined],
+    ['same-host', 'HostnameConflict', 'HostnameConflict', undefined],
+    ['other-host', 'Accepted', 'NoConflicts', undefined],
+  ]);
+  assert.deepEqual(ports, [443]);
 });

@@ -20,8 +20,7 @@ interface Taken {
 export function noteConflicts(owners: readonly (readonly ListenerState[])[]): void {
   const before = new Map<string, Taken>();
   for (const listeners of owners) {
-    // A listener that is not accepted takes nothing away from others.
-    const live = listeners.filter(({ refused }) => refused === undefined);
+    const live = listeners.filter(({ claims }) => claims);
     // A listener that loses to another object does no harm to the others of its own.
     for (const listener of live) listener.conflict = conflictWith(before, listener, 0);
     const left = live.filter(({ conflict }) => conflict === undefined);

@@ -29,17 +29,18 @@ export function readListener(
   const known = protocols.get(spec.protocol);
   const kinds = allowedKinds(spec, known ?? []);
   const tls = known === undefined ? {} : withinBudget(tlsOf(spec, owner, gateway, lookup), owner, budget);
-  const refused =
+  const impossible =
     known === undefined
       ? problem('UnsupportedProtocol', `protocol ${spec.protocol} is not supported`)
-      : (unsupported(spec) ?? tls.refused);
+      : unsupported(spec);
   return {
     owner,
     spec,
     name: owner.kind === 'Gateway' ? spec.name : `${keyOfNamed(owner.object)}/${spec.name}`,
     kinds: kinds.known,
     tls: tls.tls,
-    refused,
+    refused: impossible ?? tls.refused,
+    claims: impossible === undefined,
     unresolved: kinds.problem ?? tls.unresolved,
     unusable: unusable(spec, kinds.known, tls),
     conflict: undefined,

@@ -22,6 +22,11 @@ export interface ListenerState {
   readonly tls: ServerTls | undefined;
   /** The reason why it is not accepted; a conflict aside. */
   readonly refused: Problem | undefined;
+  /**
+   * Keeps its host and port from others. Also where an object that it names is missing: whoever comes later must not get
+   * its clients meanwhile. Only a listener that can never be served as it is written keeps nothing.
+   */
+  readonly claims: boolean;
   /** A reference that cannot be followed. */
   readonly unresolved: Problem | undefined;
   /** Accepted, and yet there is nothing to serve with. */
