@@ -47,12 +47,13 @@ class UriEdits {
   }
 
   /** Blocks of content: links to resources, embedded resources, and results of tools that hold such blocks. */
-  content(within: Span | undefined): void {
+  content(within: Span | undefined, isInToolResult = false): void {
     this.each(within, 'content', (block) => {
       const type = stringValue(this.text, this.member(block, 'type'));
       if (type === 'resource_link') this.uri(block, 'uri');
       else if (type === 'resource') this.uri(this.member(block, 'resource'), 'uri');
-      else if (type === 'tool_result') this.content(block);
+      // MCP has none within another one, and each level would be read once more.
+      else if (type === 'tool_result' && !isInToolResult) this.content(block, true);
     });
   }
 

@@ -1,31 +1,37 @@
-import { foldKey, type Span } from './envelope.ts';
-import { Elements, Members } from './scan.ts';
+import { foldKey } from './envelope.ts';
+import { decodeString, skipSpace, skipString } from './scan.ts';
 
+const QUOTE = 0x22;
+const COLON = 0x3a;
 const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
 
 /**
  * Does an object in the JSON text have a member twice, whatever the case of its letters? Readers disagree on the value of
- * such a member (RFC 8259 §4).
+ * such a member (RFC 8259 §4). The text is read once, however deep it is nested.
  */
-export function hasRepeatedMembers(
-  text: string,
-  at: Span = { start: text.search(/\S/), end: text.length },
-): boolean {
-  const open = text.charCodeAt(at.start);
-  if (open === OPEN_LIST) {
-    const elements = new Elements(text, at.start);
-    while (elements.next())
-      if (hasRepeatedMembers(text, { start: elements.start, end: elements.end })) return true;
-    return false;
-  }
-  if (open !== OPEN_OBJECT) return false;
-  const seen = new Set<string>();
-  const members = new Members(text, at.start);
-  while (members.next()) {
-    const key = foldKey(members.key);
-    if (seen.has(key) || hasRepeatedMembers(text, { start: members.start, end: members.end })) return true;
-    seen.add(key);
+export function hasRepeatedMembers(text: string): boolean {
+  /** The names in the open objects, the innermost last; undefined for a list. */
+  const open: (Set<string> | undefined)[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const c = text.charCodeAt(at);
+    if (c === OPEN_OBJECT) open.push(new Set());
+    else if (c === OPEN_LIST) open.push(undefined);
+    else if (c === CLOSE_OBJECT || c === CLOSE_LIST) open.pop();
+    else if (c === QUOTE) {
+      const end = skipString(text, at);
+      if (end < 0) return false;
+      const names = open.at(-1);
+      // A string before a colon is a name.
+      if (names !== undefined && text.charCodeAt(skipSpace(text, end)) === COLON) {
+        const name = foldKey(decodeString(text, at, end) ?? '');
+        if (names.has(name)) return true;
+        names.add(name);
+      }
+      at = end - 1;
+    }
   }
   return false;
 }
