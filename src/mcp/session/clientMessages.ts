@@ -10,7 +10,7 @@ import type { TargetConnection } from '../targets/kind/target.ts';
 import { Call } from './call.ts';
 import type { CallAnswer } from './callAnswer.ts';
 import { readServerToken } from './progressTokens.ts';
-import type { MessageContext, ServerMessages } from './serverMessages.ts';
+import type { AskedBy, MessageContext, ServerMessages } from './serverMessages.ts';
 
 /** The edits that give each task in a message the name it has at the target; undefined where the target has no such task. */
 function taskEdits(
@@ -80,9 +80,24 @@ export function respond(
     return;
   }
   context.streams.answered(message.id!);
-  const edits = taskEdits(context, target, message, itemRules);
+  const edits = answerEdits(context, target, message, itemRules, asked);
   if (edits === undefined) target.send(errorResponse(new GatewayError('mcp_unknown_task'), asked.idText));
   else target.send(splice(message.text, [...edits, { ...message.idSpan, replacement: asked.idText }]));
+}
+
+/** The edits in the client's answer to a server; undefined where its tasks cannot be told from those of others. */
+function answerEdits(
+  context: MessageContext,
+  target: TargetConnection,
+  message: Envelope,
+  itemRules: ItemRules | undefined,
+  { listsTasks }: AskedBy,
+): readonly Edit[] | undefined {
+  const edits = taskEdits(context, target, message, itemRules);
+  const isWhole = listsTasks !== true || message.isError || context.federation === undefined;
+  if (edits === undefined || isWhole) return edits;
+  const listed = context.targets.tasksOf(target).ownListed(message, target.name);
+  return listed instanceof GatewayError ? undefined : [...edits, ...listed.edits];
 }
 
 /** Takes the newest call with the id of the notification back. */

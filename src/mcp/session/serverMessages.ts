@@ -17,6 +17,7 @@ import { serverToken, TaskTokens } from './progressTokens.ts';
 import { idWithServerId, readServerId, ServerRequests, type ServerRequest } from './serverRequests.ts';
 import type { SessionFederation } from './sessionFederation.ts';
 import type { SessionTargets } from './sessionTargets.ts';
+import { taskList } from './taskIds.ts';
 import type { KnownTask } from './taskRegistry.ts';
 
 /** The parts of a session that its messages need. */
@@ -41,7 +42,7 @@ export interface MessageContext {
 }
 
 /** The server and the id of a request, for its answer. */
-export type AskedBy = Pick<ServerRequest, 'target' | 'generation' | 'idText'>;
+export type AskedBy = Pick<ServerRequest, 'target' | 'generation' | 'idText' | 'listsTasks'>;
 
 const isListChanged = (method: string): boolean => method.endsWith('/list_changed');
 
@@ -69,7 +70,10 @@ export class ServerMessages {
       return;
     }
     const message = edited(said, told.edits);
-    if (message.kind === 'request') this.ask(target, message, origin, own);
+    // The client of several servers is one to each of them, and its tasks hold what it told one of them.
+    if (message.kind === 'request' && federation !== undefined && tasks.asksForOther(message))
+      refuseServer(target, message, new GatewayError('mcp_unknown_task'));
+    else if (message.kind === 'request') this.ask(target, message, origin, own);
     else if (message.method === 'notifications/resources/updated') this.updated(target, message, own);
     else if (message.method === 'notifications/progress') this.progress(target, message);
     else if (message.method === 'notifications/cancelled') this.withdrawn(target, message);
@@ -106,7 +110,8 @@ export class ServerMessages {
     }
     const { text, idSpan } = this.requestForClient(target, message);
     const { name, generation } = target;
-    const asked = { target: name, generation, idText: cut(text, idSpan), id: message.id! };
+    const listsTasks = message.method === taskList;
+    const asked = { target: name, generation, idText: cut(text, idSpan), id: message.id!, listsTasks };
     const askedId = this.asked.add(asked, { embedsServerId: carried, dropsOldest: shared });
     this.hold(target);
     if (askedId === undefined) {

@@ -8,6 +8,8 @@ export interface ServerRequest {
   readonly id: RpcId;
   /** The id as the server wrote it. */
   readonly idText: string;
+  /** It asks for the client's tasks. */
+  readonly listsTasks?: boolean;
 }
 
 /** A server that asks more at a time does not wait for answers. */

@@ -1,6 +1,7 @@
 /** The places where messages name tasks, and the name that each reader finds there. */
 
 import type { GatewayError } from '../../errors.ts';
+import { ownCopy } from '../../ownCopy.ts';
 import type { ItemCall, ItemRefusal } from '../contract.ts';
 import { memberOf, readEnvelope, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import type { MemberView } from '../json/responseScan.ts';
@@ -59,6 +60,9 @@ function relatedIn(message: Envelope): TaskId | 'unclear' | undefined {
 
 const replaced = ({ span }: TaskId, id: string): Edit => ({ ...span, replacement: JSON.stringify(id) });
 
+/** Names no task. */
+export const taskList = 'tasks/list';
+
 /** Notifications of servers about one task, in either era. */
 const legacyNews = 'notifications/tasks/status';
 const news: ReadonlySet<string> = new Set([legacyNews, taskNews]);
@@ -105,7 +109,7 @@ export class TaskIds {
     const { text, body, method, kind } = message;
     const edits: Edit[] = [];
     if (kind === 'response') this.noteOwn(message);
-    else if (kind === 'request' && method.startsWith('tasks/') && method !== 'tasks/list') {
+    else if (kind === 'request' && method.startsWith('tasks/') && method !== taskList) {
       const named = idAt(text, body);
       const task =
         typeof named === 'object' ? this.opened(named.id, reader, itemRules, asker, method) : undefined;
@@ -144,6 +148,21 @@ export class TaskIds {
     return task === undefined ? { edits } : { edits, task };
   }
 
+  /** Does a request of a server name a task that the client did not make for it? Others of the session may have it. */
+  asksForOther({ method, text, body }: Envelope): boolean {
+    if (!method.startsWith('tasks/') || method === taskList) return false;
+    const named = idAt(text, body);
+    return typeof named !== 'object' || !this.own.has(named.id);
+  }
+
+  /** The client's tasks in its answer to a server, without those that it made for other servers. */
+  ownListed(answer: Envelope, target: string): FilteredResponse | GatewayError {
+    return filterList(answer, 'tasks', target, false, (each) => {
+      const named = idAt(answer.text, each);
+      return typeof named === 'object' && this.own.has(named.id) ? 'as written' : undefined;
+    });
+  }
+
   /**
    * A server may tell of a task before the response that makes it: the news waits for that response.
    * @param deliver delivers the message, whose task is the caller's by then
@@ -156,7 +175,7 @@ export class TaskIds {
     // The text may be a slice of a large batch.
     const copy = readEnvelope(Buffer.from(text).toString());
     if (typeof named !== 'object' || typeof copy === 'string') return false;
-    this.early.push({ id: named.id, deliver: () => deliver(copy) });
+    this.early.push({ id: ownCopy(named.id), deliver: () => deliver(copy) });
     if (this.early.length > maxEarly) this.early.shift();
     return true;
   }
@@ -195,7 +214,7 @@ export class TaskIds {
     const task = memberOf(text, body, 'task');
     const named = task === 'ambiguous' ? undefined : idAt(text, task);
     if (typeof named !== 'object' || named.id.length > 512) return;
-    this.own.add(named.id);
+    this.own.add(ownCopy(named.id));
     if (this.own.size > maxOwn) {
       const [oldest] = this.own;
       this.own.delete(oldest!);
@@ -212,7 +231,7 @@ export class TaskIds {
     about: KnownTask | TaskItem | undefined,
     itemRules: ItemRules | undefined,
   ): ResponseFilter {
-    if (request.method === 'tasks/list') return new TaskListView(this.book, reader, itemRules);
+    if (request.method === taskList) return new TaskListView(this.book, reader, itemRules);
     return new TaskView(this.book, reader, this.own, about, this.made);
   }
 
