@@ -1,5 +1,6 @@
 /** The answer of a session with several servers to `initialize`, made of the answers of the servers. */
 
+import { ownCopy } from '../../ownCopy.ts';
 import { cut, memberOf, stringValue, type Envelope } from '../json/envelope.ts';
 import { listed } from '../messages/listNews.ts';
 
@@ -15,6 +16,8 @@ export interface ServerFacts {
 /** Characters of the answer of one server that are read. */
 const maxLength = 262_144;
 const maxDepth = 8;
+/** Objects and lists within each other, in one capability. */
+const maxNesting = 32;
 
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -23,23 +26,31 @@ export const isObject = (value: unknown): value is JsonObject =>
 export function serverFacts({ text, body }: Envelope): ServerFacts {
   const at = (name: string): ReturnType<typeof memberOf> => memberOf(text, body, name);
   const capabilities = at('capabilities');
-  const instructions = at('instructions');
+  const place = at('instructions');
+  const instructions =
+    typeof place === 'object' && place.end - place.start <= maxLength ? stringValue(text, place) : undefined;
   return {
     capabilities:
       typeof capabilities === 'object' && capabilities.end - capabilities.start <= maxLength
         ? objectOf(cut(text, capabilities))
         : {},
-    instructions:
-      typeof instructions === 'object' && instructions.end - instructions.start <= maxLength
-        ? stringValue(text, instructions)
-        : undefined,
+    instructions: instructions && ownCopy(instructions),
   };
 }
 
+/** The capabilities that are objects. Any other value, or a very deep one, would spoil the answer of all servers. */
 function objectOf(text: string): JsonObject {
   const value: unknown = JSON.parse(text);
-  return isObject(value) ? value : {};
+  if (!isObject(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter(([, one]) => isObject(one) && !isDeeper(one, maxNesting)),
+  );
 }
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1)));
 
 /** Both objects as one: what is true in one of them is true. Members named `__proto__` are left out. */
 export function union(one: JsonObject, other: JsonObject, depth = 0): JsonObject {

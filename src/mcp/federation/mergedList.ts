@@ -1,5 +1,6 @@
 /** The lists of all targets as one list, in pages of the gateway's own. */
 
+import { hash } from 'node:crypto';
 import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { CallStats } from '../session/mcpMetrics.ts';
@@ -93,8 +94,8 @@ export async function listOf(
 /** The place behind the last item of a page. */
 interface Cursor {
   readonly target: string;
-  /** The target's own name of the item. */
-  readonly name: string;
+  /** Marks the target's own name of the item. */
+  readonly mark: string;
   /** Its place in the list of its target, should the item be gone. */
   readonly index: number;
 }
@@ -102,23 +103,28 @@ interface Cursor {
 const badCursor = (): GatewayError =>
   new GatewayError('mcp_invalid_params', { message: 'invalid cursor: ask for the first page again' });
 
+const maxCursor = 8_192;
+
+/** The name itself, or the digest of one that would make a cursor too long. */
+const markOf = (name: string): string => (name.length <= 512 ? name : hash('sha256', name, 'base64url'));
+
 /** @throws GatewayError mcp_invalid_params */
 export function readCursor(text: string): Cursor {
-  if (text.length > 8_192) throw badCursor();
+  if (text.length > maxCursor) throw badCursor();
   let value: unknown;
   try {
     value = JSON.parse(Buffer.from(text, 'base64url').toString());
   } catch {
     throw badCursor();
   }
-  const [target, name, index] = Array.isArray(value) ? (value as unknown[]) : [];
-  if (typeof target !== 'string' || typeof name !== 'string') throw badCursor();
+  const [target, mark, index] = Array.isArray(value) ? (value as unknown[]) : [];
+  if (typeof target !== 'string' || typeof mark !== 'string') throw badCursor();
   if (typeof index !== 'number' || !Number.isSafeInteger(index) || index < 0) throw badCursor();
-  return { target, name, index };
+  return { target, mark, index };
 }
 
-const cursorText = ({ target, name, index }: Cursor): string =>
-  Buffer.from(JSON.stringify([target, name, index])).toString('base64url');
+const cursorText = ({ target, mark, index }: Cursor): string =>
+  Buffer.from(JSON.stringify([target, mark, index])).toString('base64url');
 
 interface Page {
   /** JSON texts of the items. */
@@ -242,9 +248,11 @@ function pageOf(
 }
 
 /** The place of the first item of the next page. A list may have a name twice, and may have changed meanwhile. */
-function placeBehind({ name, index }: Cursor, items: readonly ListedItem[]): number {
-  if (items[index]?.name === name) return index + 1;
-  const known = items.findIndex((item) => item.name === name);
+function placeBehind({ mark, index }: Cursor, items: readonly ListedItem[]): number {
+  const isMarked = (item: ListedItem | undefined): boolean =>
+    item?.name !== undefined && markOf(item.name) === mark;
+  if (isMarked(items[index])) return index + 1;
+  const known = items.findIndex(isMarked);
   return known < 0 ? index : known + 1;
 }
 
@@ -270,7 +278,7 @@ class PageBuilder {
     if (full && this.last !== undefined) return cursorText(this.last);
     this.items.push(text);
     this.characters += text.length;
-    if (name !== undefined) this.last = { target, name, index };
+    if (name !== undefined) this.last = { target, mark: markOf(name), index };
     return undefined;
   }
 

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import { nextCursorOf } from '../items/listFilter.ts';
+import { lacksMethod } from '../json/errorMember.ts';
 import { memberOf, wholeOf } from '../json/envelope.ts';
 import { ownMessage } from '../json/ownMessage.ts';
 import { Elements, splice } from '../json/scan.ts';
@@ -54,6 +55,7 @@ async function tasksOf(
     const params = cursor && `{"cursor":${cursor}}`;
     const response = await ask(connection, method, params, limit(member.name), by);
     cell(member.name, method).ended(response.isError ? 'error' : 'ok', performance.now() - since);
+    if (page === 0 && lacksMethod(response)) return [];
     const shown = response.isError ? undefined : view.filter(response);
     if (shown === undefined || shown instanceof GatewayError)
       throw shown ?? targetError('mcp_target_failed', member.name, `answered ${method} with an error`);

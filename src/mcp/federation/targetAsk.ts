@@ -3,8 +3,10 @@
 import type { GatewayError } from '../../errors.ts';
 import type { Envelope } from '../json/envelope.ts';
 import { ownMessage } from '../json/ownMessage.ts';
+import { parsed, parsedLength } from '../json/parsed.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { Outgoing } from '../messages/outgoing.ts';
+import { targetError } from '../messages/rpcError.ts';
 import type { TargetConnection, Waiter } from '../targets/kind/target.ts';
 
 /** The way of the caller that a request is for, and lines for a server over HTTP; empty: the way of the newest caller. */
@@ -29,7 +31,10 @@ export async function ask(
   target.call(
     { envelope: ownMessage(method, params), token: undefined, edits: [], limit, ...way },
     {
-      answered: resolve,
+      answered: (response) => {
+        if (isJson(response)) resolve(response);
+        else reject(targetError('mcp_target_failed', target.name, 'answered with broken JSON'));
+      },
       failed: (error: GatewayError) => reject(error),
       get abandoned() {
         return call?.abandoned === true;
@@ -38,3 +43,6 @@ export async function ask(
   );
   return await promise;
 }
+
+/** Parts of it stand beside those of other servers, and one that is no JSON would spoil all of them. */
+const isJson = ({ text }: Envelope): boolean => text.length <= parsedLength || parsed(text) !== undefined;

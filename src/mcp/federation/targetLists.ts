@@ -1,8 +1,9 @@
 /** The whole lists of one target of several: all pages, with the names that the client sees. */
 
 import type { GatewayError } from '../../errors.ts';
+import { ownCopy } from '../../ownCopy.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
-import { errorCodeOf, errorTextOf } from '../json/errorMember.ts';
+import { errorTextOf, lacksMethod } from '../json/errorMember.ts';
 import { Elements, splice } from '../json/scan.ts';
 import { maxItems, type ListShape } from '../items/items.ts';
 import { nextCursorOf, shownEdits } from '../items/listFilter.ts';
@@ -32,8 +33,6 @@ interface ReadItem extends ListedItem {
 /** A list that ends nowhere is a failure of its target, never a shorter list. */
 const maxPages = 64;
 const maxCharacters = 33_554_432;
-/** JSON-RPC: the server has no such list. */
-const methodNotFound = -32601;
 
 export interface ListReader {
   /** The target's name today. */
@@ -69,7 +68,7 @@ export async function readList(
     const response = await ask(connection, method, cursor && `{"cursor":${cursor}}`, limit, by);
     if (response.isError) {
       // A server that lacks a feature is none that fails.
-      if (page === 0 && errorCodeOf(response) === methodNotFound) return [];
+      if (page === 0 && lacksMethod(response)) return [];
       throw broken(`answered ${method} with an error: ${errorTextOf(response)}`);
     }
     characters += response.text.length;
@@ -113,8 +112,10 @@ function itemAt(text: string, at: Span, target: string, shape: ListShape, naming
   const own = cut(text, at);
   const whole: Span = { start: 0, end: own.length };
   const place = memberOf(own, whole, shape.member);
-  const name = place === 'ambiguous' ? undefined : stringValue(own, place);
-  if (name === undefined || typeof place !== 'object') return { name: undefined, text: own, own };
+  const given = place === 'ambiguous' ? undefined : stringValue(own, place);
+  if (given === undefined || typeof place !== 'object') return { name: undefined, text: own, own };
+  // Names are remembered for longer than items.
+  const name = ownCopy(given);
   const edits = shownEdits(own, whole, { naming, kind: shape.kind, target, name, place });
   return { name, text: edits.length === 0 ? own : splice(own, edits), own };
 }

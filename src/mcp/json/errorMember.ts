@@ -1,5 +1,6 @@
 /** The `error` of a response, whose envelope tells the place of a result only. */
 
+import { ownCopy } from '../../ownCopy.ts';
 import { memberOf, stringValue, wholeOf, type Envelope, type Span } from './envelope.ts';
 
 function errorPlace({ text }: Envelope): Span | undefined {
@@ -20,11 +21,17 @@ export function errorCodeOf(response: Envelope): number | undefined {
   return place === undefined ? undefined : Number(response.text.slice(place.start, place.end));
 }
 
+/** JSON-RPC 2.0 §5.1: the server lacks the method. */
+const methodNotFound = -32601;
+
+/** Does the server say that it lacks the method? */
+export const lacksMethod = (response: Envelope): boolean => errorCodeOf(response) === methodNotFound;
+
 /** Characters of a message that are shown. */
 const maxShown = 200;
 
 /** Code and message, for the log and for the message to the client. */
 export function errorTextOf(response: Envelope): string {
   const message = stringValue(response.text, placeInError(response, 'message'));
-  return `${String(errorCodeOf(response) ?? '?')} ${message?.slice(0, maxShown) ?? ''}`.trim();
+  return `${String(errorCodeOf(response) ?? '?')} ${ownCopy(message?.slice(0, maxShown) ?? '')}`.trim();
 }

@@ -1,6 +1,12 @@
 import { maxIdLength, type RpcId } from './envelope.ts';
 
-/** The value of a JSON text; undefined where it is none. Large messages of servers are checked for structure only. */
+/**
+ * Longer messages of servers are checked for structure only: parsing a large list to throw the values away costs more
+ * than everything else that happens to it.
+ */
+export const parsedLength = 65_536;
+
+/** The value of a JSON text; undefined where it is none. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -22,9 +22,9 @@ const token = /^[\w!#$%&'*+.^`|~-]{1,128}$/;
 export function headerParameters(schema: unknown): readonly HeaderParameter[] | undefined {
   const found: HeaderParameter[] = [];
   const names = new Set<string>();
-  const read = (node: unknown, path: readonly string[], reachable: boolean): boolean => {
-    if (path.length > maxDepth) return false;
-    if (Array.isArray(node)) return node.every((one) => read(one, path, false));
+  const read = (node: unknown, path: readonly string[], reachable: boolean, lists = 0): boolean => {
+    if (path.length > maxDepth || lists > maxDepth) return false;
+    if (Array.isArray(node)) return node.every((one) => read(one, path, false, lists + 1));
     if (!isRecord(node)) return true;
     const header = node[annotation];
     if (header !== undefined) {
@@ -42,8 +42,8 @@ export function headerParameters(schema: unknown): readonly HeaderParameter[] | 
     return Object.entries(node).every(([name, value]) => {
       // Values of these are examples, and no schemas.
       if (name === 'default' || name === 'const' || name === 'enum' || name === 'examples') return true;
-      if (name !== 'properties' || !isRecord(value)) return read(value, [...path, name], false);
-      return Object.entries(value).every(([key, one]) => read(one, [...path, key], reachable));
+      if (name !== 'properties' || !isRecord(value)) return read(value, [...path, name], false, lists);
+      return Object.entries(value).every(([key, one]) => read(one, [...path, key], reachable, lists));
     });
   };
   return read(schema, [], true) ? found : undefined;

@@ -1,6 +1,7 @@
 /** `Mcp-Param-*` headers for tools whose parameters say so (2026-07-28, "Custom Headers from Tool Parameters"). */
 
 import type { HeaderLine } from '../../http/index.ts';
+import { ownCopy } from '../../ownCopy.ts';
 import { memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
 import { parsed } from '../json/parsed.ts';
 import { Elements, type Edit } from '../json/scan.ts';
@@ -51,7 +52,7 @@ export class ParameterHeaders {
     if (!written.includes(annotation)) return undefined;
     const found = headerParameters(parsed(written));
     if (found === undefined) return name;
-    if (found.length > 0 && this.byTool.size < maxTools) this.byTool.set(name, found);
+    if (found.length > 0 && this.byTool.size < maxTools) this.byTool.set(ownCopy(name), found);
     return undefined;
   }
 

@@ -57,3 +57,16 @@ test('a tool that a later list shows without parameters for headers is not judge
   learn({ type: 'object' });
   assert.equal(lists.mismatch(headers({}), call({ region: 'eu' })), undefined);
 });
+
+test('a schema with lists within lists without end has no parameters for headers', () => {
+  const deep = `${'['.repeat(50_000)}{"x-mcp-header":"A"}${']'.repeat(50_000)}`;
+  const known = new ToolParams();
+  known.learn(`{"result":{"tools":[{"name":"find","inputSchema":{"type":"object","allOf":${deep}}}]}}`);
+  assert.equal(known.size, 0);
+});
+
+test('a list that is no JSON has no parameters for headers', () => {
+  const known = new ToolParams();
+  known.learn('{"result":{"tools":[{"name":"find","inputSchema":{"x-mcp-header":NaN}}]}}');
+  assert.equal(known.size, 0);
+});

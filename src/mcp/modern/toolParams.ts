@@ -2,7 +2,7 @@
 
 import type { HttpRequest } from '../../http/index.ts';
 import { memberOf, stringValue, type Envelope } from '../json/envelope.ts';
-import { isRecord } from '../json/parsed.ts';
+import { isRecord, parsed } from '../json/parsed.ts';
 import { annotation, headerParameters, type HeaderParameter } from '../messages/headerParameters.ts';
 import { decodedValue, parameterPrefix } from '../messages/mirroredHeaders.ts';
 
@@ -32,7 +32,8 @@ export class ToolParams {
   /** Learns from the response to `tools/list`. */
   learn(response: string): void {
     if (this.size === 0 && !isNotable(response)) return;
-    const { result } = JSON.parse(response) as { result?: { tools?: unknown } };
+    // A server may have written something else, and the client gets its response all the same.
+    const { result } = (parsed(response) ?? {}) as { result?: { tools?: unknown } };
     if (!Array.isArray(result?.tools)) return;
     for (const tool of result.tools as unknown[]) {
       if (!isRecord(tool) || typeof tool['name'] !== 'string') continue;

@@ -1,12 +1,8 @@
 import { readEnvelope, type Envelope } from '../../json/envelope.ts';
 import { readInvalidMessage, type InvalidMessage } from '../../json/invalidMessage.ts';
+import { parsedLength } from '../../json/parsed.ts';
 import { Elements, skipSpace } from '../../json/scan.ts';
 
-/**
- * Longer lines are checked for structure only: parsing a large list to throw the values away costs more than
- * everything else that happens to it.
- */
-const parseLimit = 65_536;
 /** Messages of a batch, as for the batches of clients: a large text has room for millions of tiny ones. */
 const maxBatch = 256;
 
@@ -15,7 +11,7 @@ const maxBatch = 256;
  * `InvalidMessage`, so that the call that it answers can fail.
  */
 export function readMessages(line: string): readonly (Envelope | InvalidMessage)[] {
-  if (line.length <= parseLimit && !isJsonText(line)) return [readInvalidMessage(line, 'not_json')];
+  if (line.length <= parsedLength && !isJsonText(line)) return [readInvalidMessage(line, 'not_json')];
   const at = skipSpace(line, 0);
   if (line.charCodeAt(at) !== 0x5b) return [read(line)];
   const found: (Envelope | InvalidMessage)[] = [];
