@@ -4,11 +4,15 @@ import { after, before, test } from 'node:test';
 import { startHarness, type Harness } from '../harness.testing.ts';
 import { cut, memberOf, type Envelope } from '../json/envelope.ts';
 import { RawClient } from '../rawClient.testing.ts';
+import { itemOf } from '../items/items.ts';
 import { readPost } from '../serve/readPost.ts';
 import { SessionReplay } from '../targets/conversation/sessionReplay.ts';
 import { collect } from '../../oldObjects.testing.ts';
 import { until } from '../../until.testing.ts';
 import { RetainedMemory, RetainedMemoryPool } from '../limits/retainedMemory.ts';
+import { SessionSeal } from './sessionId.ts';
+import { TaskIds } from './taskIds.ts';
+import { TaskRegistry } from './taskRegistry.ts';
 
 /** Bytes in use, garbage left out. */
 function used(): number {
@@ -59,6 +63,27 @@ test('subscriptions are remembered for a restarted server up to a million charac
     (JSON.parse(text) as { params: { uri: string } }).params.uri.slice(0, 2),
   );
   assert.deepEqual(uris, ['b:', 'c:', 'sh']);
+});
+
+test('tasks that are remembered do not keep the messages that told of them', async () => {
+  const ids = new TaskIds(new TaskRegistry(new SessionSeal()));
+  const reader = { server: 's', principal: 'ada', session: 'x', target: 'files' };
+  const padding = 'x'.repeat(1_000_000);
+  const answer = async (task: object): Promise<Envelope> => {
+    const message = { jsonrpc: '2.0', id: 1, result: { task, padding } };
+    return (await readPost(Buffer.from(JSON.stringify(message)), wide)).messages[0]!;
+  };
+  const start = used();
+  for (let i = 0; i < 50; i++) {
+    const call = await request('tools/call', { name: `a tool with a long name ${i}`, padding });
+    const item = itemOf(call);
+    assert.ok(typeof item === 'object');
+    ids.view(call, reader, item, undefined).filter(await answer({ taskId: `a task with a long id ${i}` }));
+    ids.fromClient(await answer({ taskId: `a task of the client ${i}` }), reader, undefined);
+  }
+  await until('the 150 MB of the messages are given back', () => used() - start < 20_000_000);
+  const news = await request('notifications/tasks/status', { taskId: 'a task with a long id 7' });
+  assert.ok(ids.fromServer({ ...news, kind: 'notification' }, reader)?.task?.handle);
 });
 
 let harness: Harness;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { ownCopy } from '../../ownCopy.ts';
 import { principalMark, sameMark } from './carriedState.ts';
 import type { ItemKind } from '../items/items.ts';
 import type { SessionSeal } from './sessionId.ts';
@@ -75,7 +76,9 @@ export class TaskRegistry {
     at = fixed.writeUInt8(kinds.indexOf(item?.kind), at);
     fixed.writeUInt16BE(name.length, at);
     const handle = this.seal.sealTask(Buffer.concat([fixed, name, idBytes]));
-    return this.remember(owner, { id, handle, item });
+    // A mere slice would keep its whole message alive.
+    const ownItem = item && { kind: item.kind, name: ownCopy(item.name) };
+    return this.remember(owner, { id: ownCopy(id), handle, item: ownItem });
   }
 
   /** The task that a client names; undefined where it is none of the owner's. */
