@@ -10,6 +10,9 @@ const members: Readonly<Record<PinKind, readonly string[]>> = {
   instructions: ['text'],
 };
 
+/** The members of an item that are compared. */
+export const comparedMembers = (kind: PinKind): readonly string[] => members[kind];
+
 /**
  * The definition of an item as JSON text. Two items are the same if their texts are: members stand in alphabetical
  * order, and white space does not count.

@@ -216,6 +216,18 @@ test('an item that a rule hides cannot be told from one that does not exist, whe
   assert.deepEqual(hidden, { ...missing, message: missing!.message.replace('none', 'read') });
 });
 
+test('a member that some clients would read as a compared one is a change', async (t) => {
+  const { harness } = await start(t);
+  const guard = async (more: string): Promise<string[]> => {
+    const text = `{"name":"a","inputSchema":{"type":"object"},"description":"good"${more}}`;
+    return await namesOf((await open(harness, { targets: [catalog({ ...first, rawTools: text })] }))[0]);
+  };
+  assert.deepEqual(await guard(''), ['a']);
+  for (const more of [',"Title":"EVIL"', ',"OutputSchema":{"description":"EVIL"}', ',"annotation\u017f":{}'])
+    assert.deepEqual(await guard(more), [], more);
+  assert.deepEqual(await guard(',"_meta":{"Title":"x"}'), ['a']);
+});
+
 test('a second description that some clients would read is a change', async (t) => {
   const { harness } = await start(t);
   const guard = async (text: string): Promise<string[]> => {

@@ -2,8 +2,15 @@
 
 import { createHash } from 'node:crypto';
 import { messageOf } from '../../errorText.ts';
+import { memberOf, wholeOf } from '../json/envelope.ts';
 import { hasRepeatedMembers } from '../json/repeatedMembers.ts';
-import { definitionOf, type PinKind, type PinnedNames, type PinStore } from '../../pins/index.ts';
+import {
+  comparedMembers,
+  definitionOf,
+  type PinKind,
+  type PinnedNames,
+  type PinStore,
+} from '../../pins/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 
 /** The items of one target. */
@@ -16,6 +23,11 @@ export interface PinScope {
 
 /** Changed items that are remembered, so that each change is logged once. */
 const maxReported = 10_000;
+
+/** Has the item a member twice, or one that differs from a compared member in case only? Some clients read it as that one. */
+const isUnclear = (kind: PinKind, text: string): boolean =>
+  hasRepeatedMembers(text) ||
+  comparedMembers(kind).some((name) => memberOf(text, wholeOf(text), name) === 'ambiguous');
 
 /** Compares definitions with their pins, for all sessions of a process. */
 export class PinGuard {
@@ -49,8 +61,8 @@ export class PinGuard {
     try {
       // Read before the first definition, so that a later approval is seen to be one.
       if (this.approvals === undefined) await (this.begun ??= this.look());
-      // Clients read different values of a member that is there twice, so the whole text counts.
-      const definition = hasRepeatedMembers(text) ? JSON.stringify({ text }) : definitionOf(kind, text);
+      // Clients read different definitions, so the whole text counts.
+      const definition = isUnclear(kind, text) ? JSON.stringify({ text }) : definitionOf(kind, text);
       const verdict = await this.pins.check({ backend, target, kind, name }, definition);
       if (verdict === 'same' || verdict === 'new') return true;
       if (this.report(JSON.stringify([fields, definition]))) {
