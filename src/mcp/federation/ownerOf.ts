@@ -66,7 +66,7 @@ async function readAndFind(
   if (failed !== undefined) throw failed.reason;
   const [only, ...others] = open.candidates;
   // A name that looks like a changed one, and is none.
-  if (only !== undefined && others.length === 0)
-    return { target: only, name: shown.slice(federation.naming.prefixOf(only).length) };
-  return undefined;
+  return only !== undefined && others.length === 0
+    ? federation.naming.itemBehindPrefix(kind, only, shown)
+    : undefined;
 }

@@ -66,6 +66,37 @@ test('a view chooses tools of several targets, and renames and describes them an
   assert.equal(await client.call('files_read_file'), 'files: read_file');
 });
 
+test('no words of the server are left beside those of the view, however often the server wrote them', async () => {
+  const raw = ['"description":"A"', '"description":"A","description":"B"', '"Description":"A","title":"B"'];
+  for (const words of raw) {
+    const tool = `{"name":"read",${words},"inputSchema":{"type":"object"}}`;
+    const client = await open(
+      { rest: 'hide', tools: [{ name: 'read', description: 'Ours', title: 'Ours' }] },
+      [catalog({ name: 'files', rawTools: tool })],
+    );
+    const { text } = await client.post(client.request('tools/list'));
+    assert.match(text, /"Ours"/);
+    assert.doesNotMatch(text, /"[AB]"/, words);
+  }
+});
+
+test('a renamed tool whose own name looks like a changed one is unknown by it', async () => {
+  const odd = catalog({ name: 'files', tools: ['build_deadbeef', 'run_deadbeef'] });
+  const view: McpItemView = {
+    rest: 'show',
+    tools: [{ target: 'files', name: 'build_deadbeef', as: 'builder' }],
+  };
+  for (const targets of [[odd], [odd, tickets]]) {
+    harness.use(mcpBackend({ targets, view, prefixMode: 'always' }));
+    const client = new RawClient(harness.url);
+    await client.initialize();
+    assert.equal(await client.call('builder'), 'files: build_deadbeef');
+    assert.equal(await client.call('files_run_deadbeef'), 'files: run_deadbeef');
+    const { error } = await ask(client, 'tools/call', { name: 'files_build_deadbeef' });
+    assert.equal(error?.message, 'Unknown tool: files_build_deadbeef');
+  }
+});
+
 test('a tool that the view hides or renames cannot be called by its own name', async () => {
   const client = await open({ rest: 'hide', tools: [search] });
   for (const name of ['tickets_search_issues', 'search_issues', 'tickets_delete_issue', 'files_read_file']) {

@@ -9,7 +9,8 @@ import {
 } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { McpItem } from '../contract.ts';
-import { memberOf, type Span } from '../json/envelope.ts';
+import { isLike, type Span } from '../json/envelope.ts';
+import { addition, objectMembers } from '../json/objectMembers.ts';
 import type { Edit } from '../json/scan.ts';
 import type { ItemKind } from './items.ts';
 import { readingsOf } from './nameReadings.ts';
@@ -103,6 +104,7 @@ export class ItemView {
     const entry = this.entryOf(kind, target, name);
     if (entry === undefined) return [];
     const edits: Edit[] = [];
+    const members = objectMembers(text, at) ?? [];
     // An entry with a pattern of URIs describes many resources: they keep their names.
     const as = kind === 'resource' && entry.name === name ? entry.as : undefined;
     for (const [member, value] of [
@@ -110,13 +112,11 @@ export class ItemView {
       ...described.map((one) => [one, entry[one]] as const),
     ] as const) {
       if (value === undefined) continue;
-      const place = memberOf(text, at, member);
       const json = JSON.stringify(value);
-      if (typeof place === 'object') edits.push({ start: place.start, end: place.end, replacement: json });
-      else if (place === undefined) {
-        const after = text.indexOf('{', at.start) + 1;
-        edits.push({ start: after, end: after, replacement: `"${member}":${json},` });
-      }
+      // Clients read any one of members that are there twice: none keeps the words of the server.
+      const found = members.filter(({ name: one }) => isLike(one, member));
+      for (const { value: place } of found) edits.push({ ...place, replacement: json });
+      if (found.length === 0) edits.push(addition(text, at, `"${member}":${json}`));
     }
     return edits;
   }

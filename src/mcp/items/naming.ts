@@ -97,9 +97,19 @@ export class Naming {
     const renamed = this.view?.itemNamed(kind, shown);
     if (renamed !== undefined) return renamed;
     const found = this.itemOfPrefixed(kind, shown);
-    // An item that has another name for clients does not have this one, too.
     if (found === undefined || !('target' in found)) return found;
-    return this.view?.newName(kind, found.target, found.name) === undefined ? found : undefined;
+    return this.isRenamed(kind, found) ? undefined : found;
+  }
+
+  /** The item whose own name stands behind the prefix of its target; undefined where clients call it otherwise. */
+  itemBehindPrefix(kind: ItemKind, target: string, shown: string): OwnItem | undefined {
+    const item = { target, name: shown.slice(this.prefixOf(target).length) };
+    return this.isRenamed(kind, item) ? undefined : item;
+  }
+
+  /** An item that has another name for clients does not have its own one, too. */
+  private isRenamed(kind: ItemKind, { target, name }: OwnItem): boolean {
+    return this.view?.newName(kind, target, name) !== undefined;
   }
 
   private itemOfPrefixed(kind: ItemKind, shown: string): OwnItem | OpenName | undefined {

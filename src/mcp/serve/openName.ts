@@ -45,7 +45,7 @@ async function ownName(
   { target: connection, item: { kind, name: shown } }: OpenRequest,
   limit: CallLimit,
   call: BroadCall,
-): Promise<string> {
+): Promise<string | undefined> {
   const target = session.targets.nameOf(connection);
   const [method, shape] = listOfKind(kind);
   const by = { ...session.wayTo(connection, ways), call };
@@ -54,5 +54,5 @@ async function ownName(
     ({ name }) => name !== undefined && naming.shownName(kind, target, name) === shown,
   );
   // A name that looks like a changed one, and is none.
-  return found?.name ?? shown.slice(naming.prefixOf(target).length);
+  return found?.name ?? naming.itemBehindPrefix(kind, target, shown)?.name;
 }
