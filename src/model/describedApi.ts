@@ -48,6 +48,8 @@ export interface ApiParameter extends ValueForm {
   readonly place: ParameterPlace;
   readonly name: string;
   readonly required: boolean;
+  /** The types of its value, as JSON Schema names them; absent where the description does not say. */
+  readonly types?: readonly string[];
 }
 
 /** The form of a request body. `bytes` are base64 in the arguments of a call. */

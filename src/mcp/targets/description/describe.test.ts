@@ -301,3 +301,25 @@ test('only an operation whose every success is the same object promises structur
   assert.ok(!promise({ 200: { description: '', content: { 'text/plain': { schema: object } } } }));
   assert.ok(!promise({}));
 });
+
+test('a parameter has the types that its schema gives it, also behind references', () => {
+  const types = (schema: object): unknown => {
+    const parameters = [{ name: 'a', in: 'query', schema }];
+    const schemas = { Id: { type: 'integer' }, Self: { $ref: '#/components/schemas/Self' } };
+    const text = described({ get: { parameters } }, { components: { schemas } });
+    return describeApi(text, {}).api.operations[0]?.parameters[0]?.types;
+  };
+  const ref = (name: string): object => ({ $ref: `#/components/schemas/${name}` });
+  for (const [schema, expected] of [
+    [{ type: 'string' }, ['string']],
+    [{ type: ['integer', 'null'] }, ['integer', 'null']],
+    [ref('Id'), ['integer']],
+    [{ allOf: [{ description: 'An id.' }, ref('Id')] }, ['integer']],
+    [ref('Self'), undefined],
+    [{ enum: ['a', 1] }, undefined],
+    [{ type: 'datetime' }, undefined],
+    [{ type: [] }, undefined],
+    [{}, undefined],
+  ] as const)
+    assert.deepEqual(types(schema), expected, JSON.stringify(schema));
+});

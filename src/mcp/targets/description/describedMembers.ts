@@ -47,3 +47,42 @@ function collect(schema: unknown, references: References, names: Set<string>, se
 
 const mayBeObject = (type: unknown): boolean =>
   type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'));
+
+/** Schemas that lead from one to the next: references and the parts of `allOf`. */
+const maxSteps = 32;
+
+/** The types that a schema gives its value; undefined where it gives none. */
+export function typesOf(
+  schema: unknown,
+  references: References,
+  steps = maxSteps,
+): readonly string[] | undefined {
+  if (!isObject(schema) || steps === 0) return undefined;
+  const { $ref: ref, type, allOf } = schema;
+  if (type !== undefined) return knownTypes(type);
+  const parts: readonly unknown[] = [
+    ...(ref === undefined ? [] : [references.at(ref)]),
+    ...(Array.isArray(allOf) ? (allOf as readonly unknown[]) : []),
+  ];
+  for (const part of parts) {
+    const types = typesOf(part, references, steps - 1);
+    if (types !== undefined) return types;
+  }
+  return undefined;
+}
+
+const jsonTypes: ReadonlySet<unknown> = new Set([
+  'array',
+  'boolean',
+  'integer',
+  'null',
+  'number',
+  'object',
+  'string',
+]);
+
+/** A description with a type of its own invention says nothing. */
+function knownTypes(type: unknown): readonly string[] | undefined {
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+  return types.length > 0 && types.every((one) => jsonTypes.has(one)) ? (types as string[]) : undefined;
+}

@@ -1,6 +1,6 @@
 import type { ApiParameter, ParameterPlace, ParameterStyle } from '../../../model/index.ts';
 import { DescriptionError, isObject, type JsonObject } from './descriptionText.ts';
-import { namesMembers, objectMembers } from './describedMembers.ts';
+import { namesMembers, objectMembers, typesOf } from './describedMembers.ts';
 import type { References } from './references.ts';
 import type { Schema, SchemaWriter } from './schemaWriter.ts';
 import { isServerField } from './serverFields.ts';
@@ -85,12 +85,14 @@ function readParameter(given: JsonObject, tools: ParameterTools): ReadParameter 
   const members = namesMembers({ style, explode })
     ? objectMembers(given['schema'], tools.references)
     : undefined;
+  const types = typesOf(given['schema'], tools.references);
   const parameter: ApiParameter = {
     place,
     name,
     required,
     style,
     explode,
+    ...(types === undefined ? {} : { types }),
     ...(members === undefined ? {} : { members }),
     ...(place === 'query' && given['allowReserved'] === true ? { allowReserved: true } : {}),
   };

@@ -281,6 +281,34 @@ test('a header argument cannot begin another header', (t) => {
   );
 });
 
+test('an argument that a server would read as another value is refused, since rules have judged it', (t) => {
+  const reach = reachOf(t);
+  const header = (value: string): unknown =>
+    sent(operationOf(petstoreText, 'listPets'), { header: { 'X-Request-Tag': value } }, reach);
+  for (const value of [' hr', 'hr ', ' '])
+    assert.equal(
+      refusal(() => header(value)),
+      'header: X-Request-Tag begins or ends with a space',
+    );
+  for (const value of ['7', [7], 7.5, true, { a: 7 }])
+    assert.match(
+      refusal(() => sent(operationOf(petstoreText, 'getPet'), { path: { petId: value } }, reach)),
+      /^path: petId must be integer, and is /,
+    );
+  const types = (known: readonly string[], value: unknown): string =>
+    sent(withParameters([{ types: known }]), { query: { a: value } }, reach).line;
+  for (const [known, value, line] of [
+    [['number'], 7, 'GET /x?a=7 HTTP/1.1'],
+    [['string', 'null'], '7', 'GET /x?a=7 HTTP/1.1'],
+    [['string', 'null'], null, 'GET /x HTTP/1.1'],
+    [['array'], [7, '8'], 'GET /x?a=7&a=8 HTTP/1.1'],
+    [['object'], { b: 1 }, 'GET /x?b=1 HTTP/1.1'],
+    [['boolean'], false, 'GET /x?a=false HTTP/1.1'],
+  ] as const)
+    assert.equal(types(known, value), line);
+  assert.throws(() => types(['string', 'boolean'], 7), /query: a must be string or boolean, and is integer/);
+});
+
 test('policies decide about the fields, parameters and cookies that they set', (t) => {
   const operation = withParameters([
     { name: 'key' },
@@ -314,8 +342,14 @@ test('policies decide about the fields, parameters and cookies that they set', (
 
 test('an exploded object cannot name the parameter of a policy', (t) => {
   const reach = reachOf(t, { path: '/?api+key=secret' });
-  const { line } = sent(withParameters([{}]), { query: { a: { 'api key': 'mine', b: 1 } } }, reach);
+  // Some servers read a name without case, or take brackets for a list of the name.
+  const a = { 'api key': 'mine', 'API key': 'mine', 'api key[]': 'mine', b: 1 };
+  const { line } = sent(withParameters([{}]), { query: { a } }, reach);
   assert.equal(line, 'GET /x?api+key=secret&b=1 HTTP/1.1');
+  const headers = [['cookie', 'sid=secret']] as const;
+  const cookie = { a: { sid: 'mine', SID: 'mine', 'sid[0]': 'mine', b: 1 } };
+  const { fields } = sent(withParameters([{ place: 'cookie' }]), { cookie }, reachOf(t, { headers }));
+  assert.equal(fields.get('cookie'), 'sid=secret; b=1');
 });
 
 test('a form has pairs, and JSON where a value is an object', (t) => {

@@ -1,10 +1,11 @@
 import { renderLines, type HeaderLine } from '../../../http/index.ts';
-import type { ApiOperation, ParameterPlace } from '../../../model/index.ts';
+import type { ApiOperation, ApiParameter, ParameterPlace } from '../../../model/index.ts';
 import { authorityOf } from '../../../upstream/index.ts';
 import type { Reach } from '../../contract.ts';
 import { writeBody, type WrittenBody } from './bodyText.ts';
 import { ArgumentError, readArguments, type CallArguments, type Values } from './callArguments.ts';
 import { framingFields } from '../description/serverFields.ts';
+import { typeOf } from './longNumber.ts';
 import { checkMembers } from './memberNames.ts';
 import { isGiven, simpleText } from './parameterText.ts';
 import { cookieText, expandPath, queryText } from './apiTarget.ts';
@@ -59,10 +60,24 @@ function checkRequired({ parameters, body }: ApiOperation, given: CallArguments)
     if (required && !isGiven(given.places.get(place)?.get(name)))
       throw new ArgumentError(`${place}: ${name} is required`);
   for (const [place, values] of given.places)
-    for (const name of values.keys())
-      if (!parameters.some((one) => one.place === place && one.name === name))
+    for (const [name, value] of values) {
+      const parameter = parameters.find((one) => one.place === place && one.name === name);
+      if (parameter === undefined)
         throw new ArgumentError(`${place}: the tool has no argument ${JSON.stringify(name)}`);
+      checkType(parameter, value);
+    }
   if (body?.required === true && given.body === undefined) throw new ArgumentError('body is required');
+}
+
+/**
+ * A request has the same text for `7` and `"7"`, and a rule has judged the value that was given.
+ * @throws ArgumentError for a value of another type than the description says
+ */
+function checkType({ place, name, types }: ApiParameter, value: unknown): void {
+  if (types === undefined || !isGiven(value)) return;
+  const type = typeOf(value);
+  if (types.includes(type) || (type === 'integer' && types.includes('number'))) return;
+  throw new ArgumentError(`${place}: ${name} must be ${types.join(' or ')}, and is ${type}`);
 }
 
 /** @throws ArgumentError for an object whose members would be other arguments */
@@ -129,6 +144,8 @@ function argumentLines({ parameters }: ApiOperation, values: Values): readonly H
       // A line break would begin another field.
       if (!/^[\x20-\x7e]*$/.test(text))
         throw new ArgumentError(`header: ${name} can only hold visible ASCII characters and spaces`);
-      return [name.toLowerCase(), text.trim()];
+      // Servers do not see them, and a rule would judge another value than they do.
+      if (text !== text.trim()) throw new ArgumentError(`header: ${name} begins or ends with a space`);
+      return [name.toLowerCase(), text];
     });
 }

@@ -1,6 +1,7 @@
 import type { ApiOperation, ApiParameter } from '../../../model/index.ts';
 import { ArgumentError, type Values } from './callArguments.ts';
 import { leavesFolder, templatePieces } from '../description/pathTemplate.ts';
+import { readName } from './memberNames.ts';
 import {
   encoderOf,
   isGiven,
@@ -62,11 +63,11 @@ export function queryText(
   credentials: readonly string[] = [],
 ): string {
   const names = given.split('&').map((pair) => decoded(pair.split('=')[0] ?? ''));
-  const taken = new Set([...names, ...credentials]);
+  const taken = new Set([...names, ...credentials].map(readName));
   const pairs = parameters
     .filter(({ place, name }) => place === 'query' && isGiven(values.get(name)))
     .flatMap((parameter) => pairsOf(parameter.name, values.get(parameter.name), parameter))
-    .filter(([name]) => !taken.has(decoded(name)));
+    .filter(([name]) => !taken.has(readName(decoded(name))));
   return [...(given === '' ? [] : [given]), ...pairs.map(([name, value]) => `${name}=${value}`)].join('&');
 }
 
@@ -89,11 +90,11 @@ export function cookieText(
   values: Values,
   credentials: readonly string[] = [],
 ): string {
-  const names = given.split(';').map((pair) => pair.split('=')[0]?.trim());
-  const taken = new Set([...names, ...credentials]);
+  const names = given.split(';').map((pair) => pair.split('=')[0] ?? '');
+  const taken = new Set([...names, ...credentials].map(readName));
   const pairs = parameters
     .filter(({ place, name }) => place === 'cookie' && isGiven(values.get(name)))
     .flatMap((parameter): readonly Pair[] => pairsOf(parameter.name, values.get(parameter.name), parameter))
-    .filter(([name]) => !taken.has(name));
+    .filter(([name]) => !taken.has(readName(decoded(name))));
   return [...(given === '' ? [] : [given]), ...pairs.map(([name, value]) => `${name}=${value}`)].join('; ');
 }

@@ -21,3 +21,12 @@ export function readValue(text: string): unknown {
 /** Is this value of `readValue` a list or an object? */
 export const isNested = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !json.isRawJSON(value);
+
+/** The type of a value of `readValue`, as JSON Schema names it. */
+export function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (isNested(value)) return 'object';
+  // What is left of the objects are whole numbers.
+  return typeof value === 'object' || Number.isInteger(value) ? 'integer' : typeof value;
+}

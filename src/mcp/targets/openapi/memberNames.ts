@@ -57,4 +57,4 @@ export function checkDeepNames(place: string, deep: readonly string[], names: re
 }
 
 /** The name as a lenient API reads it: without case, and without brackets behind it. */
-const readName = (name: string): string => name.trim().toLowerCase().replace(/\[.*$/s, '');
+export const readName = (name: string): string => name.trim().toLowerCase().replace(/\[.*$/s, '');

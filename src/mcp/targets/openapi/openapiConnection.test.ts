@@ -106,6 +106,18 @@ test('an answer is a JSON object only as its charset reads it', async (t) => {
   assert.deepEqual(found.structuredContent, { name: 'ソ' });
 });
 
+test('a byte order mark before an answer is no part of it', async (t) => {
+  const { api, client: open } = await stage(t);
+  const client = await open();
+  for (const type of ['application/json', 'application/json; charset=utf-8']) {
+    api.answer = () => ({ headers: { 'content-type': type }, body: '\uFEFF{"name":"Rex"}' });
+    assert.deepEqual(await call(client, 'getPet', { path: { petId: 1 } }), {
+      content: [{ type: 'text', text: '{"name":"Rex"}' }],
+      structuredContent: { name: 'Rex' },
+    });
+  }
+});
+
 test('the path of the configuration takes the place of the path of the server', async (t) => {
   const api = await startApi(() => jsonReply([]));
   const target = apiTarget(api.port, petstoreText, { path: '/mine?v=1' });

@@ -112,11 +112,17 @@ function charsetOf(type: string): TextDecoder | undefined {
   }
 }
 
-const decoded = (type: string, body: Buffer): string => charsetOf(type)?.decode(body) ?? body.toString();
+/** A byte order mark at the beginning is no part of a text (RFC 8259 §8.1). */
+const withoutMark = (body: Buffer): Buffer =>
+  body.subarray(0, 3).equals(byteOrderMark) ? body.subarray(3) : body;
+const byteOrderMark = Buffer.from('\uFEFF');
+
+const decoded = (type: string, body: Buffer): string =>
+  charsetOf(type)?.decode(body) ?? withoutMark(body).toString();
 
 /** The bytes of the text that the client gets: those of another charset may be JSON although their text is none. */
 const utf8Of = (type: string, body: Buffer, text: string): Buffer =>
-  (charsetOf(type)?.encoding ?? 'utf-8') === 'utf-8' ? body : Buffer.from(text);
+  (charsetOf(type)?.encoding ?? 'utf-8') === 'utf-8' ? withoutMark(body) : Buffer.from(text);
 
 const isObjectText = (text: string): boolean => text.charCodeAt(skipSpace(text, 0)) === 0x7b;
 
