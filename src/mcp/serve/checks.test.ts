@@ -154,3 +154,32 @@ test('a task with two results is an error of its server, since a check would see
   }
   assert.equal(seen.length, 1);
 });
+
+test('a request or a result with a member twice is refused, since a check may read another one', async (t) => {
+  const seen: unknown[] = [];
+  const check: McpCheck = ({ json }) => {
+    seen.push(json);
+    return Promise.resolve({});
+  };
+  const { harness, server } = await stage(
+    t,
+    {},
+    { caller: () => ({ principal: 'ada', checksOf: () => ({ request: [check], result: [check] }) }) },
+  );
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  seen.length = 0;
+  for (const twice of ['arguments', 'Arguments']) {
+    const params = `{"name":"echo","arguments":{"text":"secret"},"${twice}":{}}`;
+    const { text } = await client.post(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${params}}`);
+    assert.match(text, /invalid params: a member is repeated/);
+  }
+  assert.deepEqual([seen, server.of('tools/call')], [[], []]);
+  for (const twice of ['content', 'Content']) {
+    const result = `{"content":[{"type":"text","text":"secret"}],"${twice}":[]}`;
+    server.methods['tools/call'] = (x) => x.json(`{"jsonrpc":"2.0","id":${Number(x.id)},"result":${result}}`);
+    const { text } = await client.post(client.tool('echo'));
+    assert.match(text, /answered with a result that has a member twice/);
+    assert.doesNotMatch(text, /secret/);
+  }
+});

@@ -4,8 +4,16 @@ import { GatewayError } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Checked, CheckRefusal, McpCheck, McpChecks } from '../contract.ts';
-import { cut, memberOf, readEnvelope, type Envelope, type Found } from '../json/envelope.ts';
-import { addition } from '../json/objectMembers.ts';
+import {
+  cut,
+  foldKey,
+  memberOf,
+  readEnvelope,
+  type Envelope,
+  type Found,
+  type Span,
+} from '../json/envelope.ts';
+import { addition, objectMembers } from '../json/objectMembers.ts';
 import { splice } from '../json/scan.ts';
 import { errorResponse, targetError } from '../messages/rpcError.ts';
 import type { McpMetrics } from '../session/mcpMetrics.ts';
@@ -50,6 +58,7 @@ export class MessageChecks {
   /** Checks a request. @param targets that get it */
   async request(request: Envelope, targets: readonly string[]): Promise<CheckedRequest | CheckRefusal> {
     const { text, body } = request;
+    if (body !== undefined && isUnclear(text, body)) return repeatedParam;
     const given = body === undefined ? undefined : text.slice(body.start, body.end);
     const found = await this.inTurn('request', { targets, json: given });
     if ('refused' in found) return found.refused;
@@ -64,7 +73,8 @@ export class MessageChecks {
   /**
    * Checks the response of the targets.
    * @returns the response for the client: with the result as it was or as the checks changed it, or an error
-   * @throws GatewayError mcp_target_failed (by the promise) where the response has several results of a task
+   * @throws GatewayError mcp_target_failed (by the promise) where the response has several results of a task, or a
+   * result has a member twice
    */
   async response(text: string, method: string, targets: readonly string[]): Promise<string> {
     const message = readEnvelope(text);
@@ -74,6 +84,12 @@ export class MessageChecks {
     // The client may read another one of them than the checks.
     if (place === 'ambiguous')
       throw targetError('mcp_target_failed', targets.join(), 'answered with the member "result" twice');
+    if (isUnclear(text, place))
+      throw targetError(
+        'mcp_target_failed',
+        targets.join(),
+        'answered with a result that has a member twice',
+      );
     const json = text.slice(place.start, place.end);
     const found = await this.inTurn('result', { targets, json });
     if ('refused' in found) {
@@ -109,6 +125,18 @@ export class MessageChecks {
     };
   }
 }
+
+/** Has the object a member twice, in whatever case? The checks may read another one of them than everybody else does. */
+function isUnclear(text: string, place: Span): boolean {
+  const names = objectMembers(text, place)?.map(({ name }) => foldKey(name)) ?? [];
+  return new Set(names).size < names.length;
+}
+
+const repeatedParam: CheckRefusal = {
+  by: { policy: 'mcpGuardrails', rule: 'repeated member' },
+  error: new GatewayError('mcp_invalid_params', { message: 'invalid params: a member is repeated' }),
+  asToolResult: false,
+};
 
 const outcomeOf = ({ json, unchecked }: Exclude<Checked, { readonly refused: unknown }>) => {
   if (unchecked === true) return 'unchecked';
