@@ -119,12 +119,12 @@ test('no argument of a form stands in for a member of another one', async (t) =>
 test('an object has only the members that its description has', async (t) => {
   const sent = await caller(t);
   const orders = (given: object): Promise<string> => sent('orders', { query: given });
-  assert.equal(await orders({ q: { admin: '1' } }), 'query: q cannot be an object');
+  assert.equal(await orders({ q: { admin: '1' } }), 'query: q must be string, and is object');
   assert.equal(await orders({ bare: { admin: '1' } }), 'query: bare cannot be an object');
   assert.equal(await orders({ filter: { admin: '1' } }), 'query: filter has no member "admin"');
   assert.equal(
     await sent('orders', { cookie: { theme: { session: 'stolen' } } }),
-    'cookie: theme cannot be an object',
+    'cookie: theme must be string, and is object',
   );
   assert.equal(await sent('order', { body: { q: { admin: '1' } } }), 'body: q cannot be an object');
 });
