@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { GatewayError } from '../../errors.ts';
 import {
   mcpBackend,
   remoteTarget,
@@ -767,4 +768,20 @@ test('a session that began without pins does not go on at a gateway that compare
   there.use(mcpBackend({ targets: [remoteTarget(server.url)], pin: 'enforce' }));
   const same = moved(client, there);
   assert.equal((await same.post(same.request('tools/list'))).status, 404);
+});
+
+test('a session that cannot go on without a credential of its caller takes no place of the caller', async (t) => {
+  const { here, server } = await pair(t);
+  const ada = { 'x-principal': 'ada' };
+  const client = await open({ here }, ada);
+  const lacking = (): never => {
+    throw new GatewayError('backend_auth_failed');
+  };
+  const there = await gateway(t, server, {
+    limits: { maxMcpSessionsPerPrincipal: 2 },
+    caller: (request) => ({ ...byHeader(request), reach: lacking }),
+  });
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i++) statuses.push(await statusOf(moved(client, there, ada)));
+  assert.equal(new Set(statuses).size, 1, String(statuses));
 });

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { mcpBackend, startHarness, type Harness, type HarnessOptions } from '../harness.testing.ts';
+import { GatewayError } from '../../errors.ts';
+import {
+  mcpBackend,
+  remoteTarget,
+  startHarness,
+  stdioTarget,
+  type Harness,
+  type HarnessOptions,
+} from '../harness.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import { until } from '../../until.testing.ts';
 
@@ -228,3 +236,24 @@ test('a stream of news ends with the token that opened it, and the session goes 
   assert.equal(await again.nextBlock(), ': open');
   await again.cancel();
 });
+
+const withCallerValue = stdioTarget({ injected: { TOKEN: { kind: 'header', header: 'x-token' } } });
+const lacking = (): never => {
+  throw new GatewayError('mcp_caller_header_missing');
+};
+
+for (const { what, target, ways } of [
+  { what: 'values', target: withCallerValue, ways: { environment: lacking } },
+  { what: 'credentials', target: remoteTarget('http://127.0.0.1:9/mcp'), ways: { reach: lacking } },
+])
+  test(`a session that cannot begin without the ${what} of its caller takes no place of the caller`, async () => {
+    const harness = await start({
+      backend: mcpBackend({ targets: [target] }),
+      limits: { maxMcpSessionsPerPrincipal: 2 },
+      caller: () => ({ principal: 'ada', ...ways }),
+    });
+    const client = new RawClient(harness.url);
+    const statuses: number[] = [];
+    for (let i = 0; i < 4; i++) statuses.push((await client.initialize()).status);
+    assert.deepEqual(statuses, [400, 400, 400, 400]);
+  });

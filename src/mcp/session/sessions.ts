@@ -56,6 +56,21 @@ interface SessionNames {
 
 /** The time for a target to leave when its session ends by itself, in milliseconds. */
 const endGraceMs = 3_000;
+
+/**
+ * Makes the connection of a session. The session ends where its caller lacks a credential or a value, and gives its place
+ * back.
+ * @throws GatewayError policy_failed
+ */
+function orEnd<Made>(session: Session, connect: () => Made): Made {
+  try {
+    return connect();
+  } catch (error) {
+    void session.end(0);
+    throw error;
+  }
+}
+
 /** The live sessions: found by id, owner and backend; counted; ended when nobody uses them. */
 export class Sessions {
   private readonly options: SessionsOptions;
@@ -104,7 +119,10 @@ export class Sessions {
       session.federation = options.federate(session, settings, caller);
     else
       for (const target of settings.targets)
-        session.targets.add(target, options.connect(target, session, caller));
+        session.targets.add(
+          target,
+          orEnd(session, () => options.connect(target, session, caller)),
+        );
     this.live.set(session.id, session);
     return session;
   }
@@ -188,7 +206,9 @@ export class Sessions {
       const revived = revive({ session, settings, caller, initialize }, { ...this.options, check });
       return this.resumption.begin(session, ticket.local, revived, () => this.live.set(id, session));
     }
-    const { connection, ready } = this.options.resumeAt(target, session, caller, carried);
+    const { connection, ready } = orEnd(session, () =>
+      this.options.resumeAt(target, session, caller, carried),
+    );
     session.targets.add(target, connection);
     this.shared?.keepEvents(session);
     const both = Promise.all([ready, this.shared?.checkLenient(id)]).then(() => undefined);
