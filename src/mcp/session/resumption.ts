@@ -121,7 +121,9 @@ export class Resumption {
     const { onOutcome, ended } = this.options;
     try {
       await takeUp;
-      // Its backend may have gone meanwhile, or the gateway may be about to.
+      // Another gateway may have ended it meanwhile.
+      if (ended.has(local)) throw new GatewayError('mcp_session_unknown', { detail: 'ended meanwhile' });
+      // Its backend may have gone, or the gateway may be about to.
       if (session.ended) throw new GatewayError('mcp_target_failed', { message: 'it was left meanwhile' });
       take();
       session.log.info('Session resumed');

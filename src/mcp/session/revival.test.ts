@@ -1,7 +1,7 @@
 /** Sessions with programs without state, at another process that has the key. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PinFolder } from '../../pins/index.ts';
@@ -16,6 +16,7 @@ import {
 import { startRemote } from '../remoteServer.testing.ts';
 import { RawClient } from '../rawClient.testing.ts';
 import type { McpBackend } from '../../model/index.ts';
+import { until } from '../../until.testing.ts';
 
 const stateless = mcpBackend({ targets: [stdioTarget({ stateless: true })] });
 
@@ -114,4 +115,25 @@ test('a session with pins begins anew elsewhere, and its definitions are compare
     late.sessionId = client.sessionId;
     await assert.rejects(late.call(tool!), /has changed/);
   }
+});
+
+test('a backend that goes while a program begins anew takes the program along', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-revival-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'gate');
+  const slow = catalog({ name: 'slow', waitsFor: { method: 'initialize', file } });
+  const backend = mcpBackend({ targets: [{ ...slow, stateless: true }] });
+  writeFileSync(file, '');
+  const client = new RawClient((await gateway(t, backend)).url);
+  await client.initialize();
+  rmSync(file);
+  const there = await gateway(t, backend);
+  const same = new RawClient(there.url);
+  same.sessionId = client.sessionId;
+  const waiting = same.post(same.request('tools/list'));
+  await until('the program starts', () => there.runtime.view().children === 1);
+  there.runtime.retire(new Set());
+  writeFileSync(file, '');
+  assert.equal((await waiting).status, 503);
+  await until('the program has ended', () => there.runtime.view().children === 0);
 });

@@ -103,6 +103,8 @@ interface UnsentRequest {
 /** Keeps ids that another process counted apart from those of a resumed session. */
 const resumedIdOffset = 1_000_000;
 const maxIdOffset = 900_000_000;
+/** The time for the servers of a session to leave that others have ended, in milliseconds. */
+const leaveGraceMs = 3_000;
 
 /**
  * A client and its servers. Requests of the client go to a target under an id of the gateway's own and come back
@@ -497,10 +499,15 @@ export class Session implements TargetListener, Evictable, MessageContext {
   }
 
   /**
-   * Ends what is here of it: others may go on with it.
+   * Ends what is here of it: others may go on with a shared session. No other process has the servers of any other session,
+   * so they end, too.
    * @returns what ends it at its servers (never rejects)
    */
   leave(): () => Promise<unknown> {
+    if (!this.shared) {
+      const ended = this.end(leaveGraceMs);
+      return () => ended;
+    }
     this.over();
     const left = [...this.targets.values()].map((target) => target.leave?.() ?? (() => target.close(0)));
     this.streams.close();

@@ -89,7 +89,7 @@ export class SharedSessions {
     return isOwner ? session : undefined;
   }
 
-  /** The session was ended at another gateway, which has told its servers. */
+  /** The session was ended at another gateway, which has told the servers that both have. */
   private endedElsewhere(id: string, principal: Buffer): void {
     const { seal, ended, detached } = this.options;
     const ticket = seal.open(id);
