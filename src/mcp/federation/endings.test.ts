@@ -75,6 +75,20 @@ test('a client that leaves during initialize leaves no child behind', async (t) 
   await nothingLeft(harness);
 });
 
+test('a client that leaves while one of its servers starts leaves no session behind, though the other one serves', async (t) => {
+  const harness = await start(t);
+  const targets = [fast, stuck(t, 'initialize')].map((target) => ({ ...target, stateless: true as const }));
+  harness.use(mcpBackend({ failOpen: true, targetWaitMs: 600_000, targets }));
+  const client = new RawClient(harness.url);
+  const leave = new AbortController();
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+  const left = client.fetch(client.request('initialize', params), {}, leave.signal).catch(() => 'left');
+  await until('one server is ready', () => harness.runtime.view().sessions[0]?.targets[0]?.state === 'ready');
+  leave.abort();
+  assert.equal(await left, 'left');
+  await nothingLeft(harness);
+});
+
 test('a failed initialize ends the targets that are still starting', async (t) => {
   const harness = await start(t);
   const bad = catalog({ name: 'bad', errors: { initialize: -32000 } });

@@ -45,6 +45,11 @@ export class InitializeCall implements Waiter {
   }
 
   answered(response: Envelope): void {
+    // Its client has left, or the backend has gone: others answer in its name all the same.
+    if (this.session.ended) {
+      this.failed(targetError('mcp_target_failed', this.use.target, 'has been stopped'));
+      return;
+    }
     const place = memberOf(response.text, response.body, 'protocolVersion');
     const version = place === 'ambiguous' ? undefined : stringValue(response.text, place);
     if (version !== undefined && !isSupportedVersion(version)) {
