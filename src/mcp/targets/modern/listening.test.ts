@@ -156,3 +156,27 @@ test('wishes while a stream is opened go into the next one', async (t) => {
   assert.ok((await subscribed).every(({ result }) => result !== undefined));
   assert.equal(server.of('subscriptions/listen').length, 2);
 });
+
+test('a subscription that waits for its server is refused when the session ends', async (t) => {
+  const { server, open } = await modernStage(t);
+  server.methods['subscriptions/listen'] = () => undefined;
+  const client = await open();
+  const waiting = subscribe(client, 'test://a');
+  await until('the server was asked', () => server.of('subscriptions/listen').length === 1);
+  assert.equal(await client.delete(), 204);
+  assert.match((await waiting).error!.message, /the session has ended/);
+});
+
+test('a subscription that waits for its server is answered when the client takes it back', async (t) => {
+  const { server, open } = await modernStage(t);
+  const asked = Promise.withResolvers<() => void>();
+  server.methods['subscriptions/listen'] = (x) => asked.resolve(() => acknowledge(x));
+  const client = await open();
+  const first = subscribe(client, 'test://a');
+  const acknowledgeFirst = await asked.promise;
+  const second = subscribe(client, 'test://b');
+  assert.deepEqual((await subscribe(client, 'test://b', 'unsubscribe')).result, {});
+  acknowledgeFirst();
+  assert.deepEqual((await first).result, {});
+  assert.deepEqual((await second).result, {});
+});

@@ -114,6 +114,10 @@ export class Subscriptions implements ListenOwner {
 
   unsubscribe(uri: string): void {
     this.uris.delete(uri);
+    const { waiting } = this;
+    this.waiting = waiting.filter((one) => one.uri !== uri);
+    // The next stream does not ask for it, so no server answers.
+    for (const one of waiting) if (one.uri === uri) one.waiter.answered(ownResult('{}'));
     this.refresh();
   }
 
@@ -169,6 +173,7 @@ export class Subscriptions implements ListenOwner {
     this.closed = true;
     this.tasks.close();
     this.down();
+    for (const { uri, waiter } of this.waiting.splice(0)) this.refuse(uri, waiter, 'the session has ended');
   }
 
   /** @returns whether the message belongs to a stream, and not to the session */
