@@ -80,6 +80,10 @@ export class RedisStore implements Store {
     return this.redis === undefined ? 0 : this.connections;
   }
 
+  get subscriptions(): number {
+    return this.subscriber.subscriptions;
+  }
+
   tried(): Promise<void> {
     return this.firstTry;
   }

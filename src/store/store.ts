@@ -15,6 +15,8 @@ export type Reply = string | number | null | readonly Reply[];
 export interface Store {
   /** The number of the connection in use, which grows with every new connection; 0 while there is none. */
   readonly connection: number;
+  /** The number of connections so far that have heard messages. While there is none, messages are lost. */
+  readonly subscriptions: number;
   /**
    * Runs a script, in one round trip. Never waits longer than the time-out for commands. The scripts of one connection
    * run in the order of the calls, unless the server drops its scripts meanwhile.

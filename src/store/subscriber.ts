@@ -11,6 +11,8 @@ const pingMs = 5_000;
 
 /** The second connection to the store, which only listens (Redis, "Pub/Sub"): the first one cannot do both. */
 export class Subscriber {
+  /** Connections so far that have heard messages. */
+  subscriptions = 0;
   private readonly settings: StoreSettings;
   private readonly log: Logger;
   private readonly listeners = new Map<string, (text: string) => void>();
@@ -72,6 +74,7 @@ export class Subscriber {
       });
       redis.on('message', (channel: string, text: string) => this.listeners.get(channel)?.(text));
       await redis.subscribe(...this.listeners.keys());
+      this.subscriptions++;
       this.said = undefined;
     } catch (error) {
       this.fail(messageOf(error));

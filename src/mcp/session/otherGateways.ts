@@ -70,9 +70,13 @@ export class OtherGateways {
     this.listener = listener;
   }
 
-  /** The number of the connection to the store, which grows with every new one; 0 while there is none. */
+  /**
+   * Grows whenever messages of the others may have been lost: with each new connection to the store, and with each new one
+   * that hears messages. 0 while there is no connection.
+   */
   get connection(): number {
-    return this.options.store.connection;
+    const { connection, subscriptions } = this.options.store;
+    return connection === 0 ? 0 : connection + subscriptions;
   }
 
   /** The place of the events of a session; undefined for an id that is none. */

@@ -35,7 +35,7 @@ async function stage(t: TestContext, backend: McpBackend) {
   const listeners = async (): Promise<unknown> =>
     (await redis.as((client) => client.pubsub('NUMSUB', 'test:mcp:peers')))[1];
   await until('both gateways listen', async () => (await listeners()) === 2);
-  return { here, there };
+  return { redis, here, there, listeners };
 }
 
 /** A client with a session at the first gateway. */
@@ -88,5 +88,20 @@ describe('sessions of gateways with a store', { skip: withoutRedis }, () => {
     await beginning;
     await until('the session is over', async () => (await statusOf(same)) === 404);
     await until('its child has ended', () => there.runtime.view().children === 0);
+  });
+
+  test('a gateway that could not hear the others for a moment finds out which sessions have ended', async (t) => {
+    const { redis, here, there, listeners } = await stage(t, mcpBackend({ targets: [program] }));
+    const client = await clientAt(here);
+    here.runtime.tick();
+    const same = moved(client, there);
+    assert.equal(await statusOf(same), 200);
+    await redis.as((operator) => operator.client('KILL', 'TYPE', 'PUBSUB'));
+    assert.equal(await same.delete(), 204);
+    await until('both gateways listen again', async () => (await listeners()) === 2);
+    await until('the session is over', () => {
+      here.runtime.tick();
+      return here.runtime.view().sessions.length === 0;
+    });
   });
 });

@@ -182,6 +182,7 @@ test('the first commands of a connection remove calls that ended without one, ev
     get connection() {
       return connection;
     },
+    subscriptions: 0,
     run: (script, _, args) => {
       if (connection === 0) return Promise.reject(new StoreError('not connected'));
       ran.push([script === leaveScript ? 'leave' : script === keepScript ? 'keep' : 'enter', ...args]);
