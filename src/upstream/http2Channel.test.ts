@@ -159,6 +159,23 @@ for (const [name, code] of Object.entries({
     assert.equal(channel.destroyed, true);
   });
 
+for (const [name, request] of Object.entries({
+  'a whole request': 'GET / HTTP/1.1\r\nhost: a\r\n\r\n',
+  'a request that goes on': 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\na body',
+}))
+  test(`an answer to ${name} that the backend resets without an error is not whole`, async (t) => {
+    const open = await streams(t, (stream) => {
+      stream.respond({ ':status': 200 }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.close(constants.NGHTTP2_NO_ERROR));
+      stream.end('half');
+    });
+    const { channel, text, error } = await open();
+    channel.write(request);
+    await until('the channel has failed', () => error() !== undefined);
+    assert.match(text(), /4\r\nhalf\r\n$/);
+    assert.equal(error()?.message, 'reset with 0');
+  });
+
 test('a channel holds no head while it waits for its answer', async (t) => {
   let begun = 0;
   const open = await streams(t, () => begun++);

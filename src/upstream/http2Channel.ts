@@ -272,9 +272,9 @@ export class Http2Channel extends Duplex implements SessionWaiter {
       } else more = this.push(bytes);
       if (!more) stream.pause();
     });
+    const isWhole = watchEnd(stream);
     stream.on('end', () => {
-      // Without a code other than 0 this is the end of a whole answer.
-      if (this.stream !== stream || stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) return;
+      if (this.stream !== stream || !isWhole()) return;
       if (this.tunnelled) {
         this.push(null);
         return;
@@ -295,7 +295,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     });
     stream.on('error', (error) => this.stream === stream && this.destroy(error));
     stream.on('close', () => {
-      if (this.stream === stream && stream.rstCode !== constants.NGHTTP2_NO_ERROR)
+      if (this.stream === stream && (stream.rstCode !== constants.NGHTTP2_NO_ERROR || !isWhole()))
         this.destroy(new Error(`reset with ${stream.rstCode ?? 0}`));
     });
   }
@@ -352,6 +352,21 @@ export class Http2Channel extends Duplex implements SessionWaiter {
     shared.waiting.delete(this);
     this.sessions.give(shared);
   }
+}
+
+/**
+ * Node ends a stream that the backend has reset without an error as if the backend had ended it. Some proxies reset an
+ * answer in this way when they cannot complete it. A stream that the backend ends is still open at that moment.
+ * @returns tells whether the backend has ended the stream
+ */
+function watchEnd(stream: ClientHttp2Stream): () => boolean {
+  const push = stream.push.bind(stream);
+  let isWhole = false;
+  stream.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    if (chunk === null && !stream.closed) isWhole = true;
+    return push(chunk, encoding);
+  };
+  return () => isWhole;
 }
 
 /** @throws ChannelError where Node refuses a request that the gateway has made, which says nothing of the backend */
