@@ -94,6 +94,16 @@ test('an invalid ClientHello is rejected', () => {
   for (const [what, bytes] of Object.entries(unsound)) assert.equal(readClientHello(bytes), undefined, what);
 });
 
+test('a hello in more records than any client makes is rejected', () => {
+  const hello = message(serverName('a.test'), extension(21, Buffer.alloc(2_000)));
+  const single = (bytes: Buffer): Buffer =>
+    Buffer.concat(Array.from(bytes, (byte) => record(Buffer.from([byte]))));
+  assert.equal(readClientHello(single(hello)), undefined);
+  assert.equal(readClientHello(single(hello.subarray(0, 1_024))), 'incomplete');
+  const short = single(message(serverName('a.test')));
+  assert.deepEqual(readClientHello(short), { serverName: 'a.test', protocols: [] });
+});
+
 test('no bytes make the reader throw or read beyond their end', () => {
   const hello = record(message(serverName('a.test'), extension(16, vector(2, vector(1, text('h2'))))));
   for (let at = 0; at < hello.length; at++)

@@ -14,6 +14,10 @@ const RECORD_HEAD = 5;
 const RECORD_MOST = 16_384;
 /** A hello is a few hundred bytes; with post-quantum key shares and every extension there is, a few thousand. */
 const HELLO_MOST = 32_768;
+/** Records of a hello: each read begins anew with the first one. No client cuts its hello into so many. */
+const RECORDS_MOST = 1_024;
+/** Bytes in front of a message: its type and its length. */
+const MESSAGE_HEAD = 4;
 
 const SERVER_NAME = 0;
 const ALPN = 16;
@@ -39,6 +43,7 @@ export function readClientHello(bytes: Buffer): ClientHello | 'incomplete' | und
 /** The first message of the handshake, put together from its records. */
 function handshakeMessage(bytes: Buffer): Buffer | 'incomplete' | undefined {
   const parts: Buffer[] = [];
+  let head: Buffer = Buffer.alloc(0);
   let gathered = 0;
   let at = 0;
   for (;;) {
@@ -46,17 +51,18 @@ function handshakeMessage(bytes: Buffer): Buffer | 'incomplete' | undefined {
     if (at + 1 < bytes.length && bytes[at + 1] !== 3) return undefined;
     if (bytes.length - at < RECORD_HEAD) return 'incomplete';
     const length = bytes.readUInt16BE(at + 3);
-    if (length === 0 || length > RECORD_MOST) return undefined;
+    if (length === 0 || length > RECORD_MOST || parts.length === RECORDS_MOST) return undefined;
     const part = bytes.subarray(at + RECORD_HEAD, at + RECORD_HEAD + length);
     parts.push(part);
     gathered += part.length;
     at += RECORD_HEAD + length;
-    const start = parts.length === 1 ? part : Buffer.concat(parts);
-    if (start.length >= 1 && start[0] !== CLIENT_HELLO) return undefined;
-    if (start.length >= 4) {
-      const wanted = 4 + start.readUIntBE(1, 3);
+    if (head.length < MESSAGE_HEAD) head = Buffer.concat([head, part]);
+    if (head.length >= 1 && head[0] !== CLIENT_HELLO) return undefined;
+    if (head.length >= MESSAGE_HEAD) {
+      const wanted = MESSAGE_HEAD + head.readUIntBE(1, 3);
       if (wanted > HELLO_MOST) return undefined;
-      if (gathered >= wanted) return start.subarray(4, wanted);
+      // The parts are put together once: a hello of single bytes would take seconds otherwise.
+      if (gathered >= wanted) return Buffer.concat(parts).subarray(MESSAGE_HEAD, wanted);
     }
     if (part.length < length) return 'incomplete';
   }
