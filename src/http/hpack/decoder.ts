@@ -1,4 +1,4 @@
-import { Field } from './field.ts';
+import { Field, ROLE } from './field.ts';
 import { decodeHuffman } from './huffman.ts';
 import { FieldTable } from './table.ts';
 
@@ -41,17 +41,20 @@ export class HpackDecoder {
     this.end = to;
     let size = 0;
     let count = 0;
+    let hasCookie = false;
     while (this.at < to) {
       const code = bytes[this.at] as number;
       if (code >>> 5 === 1) {
         // A new size for the table stands before all fields (RFC 7541 §4.2).
-        if (count > 0 || !this.table.resize(this.integer(5))) return BROKEN;
+        if (size > 0 || !this.table.resize(this.integer(5))) return BROKEN;
         continue;
       }
       const field = code >= 128 ? this.table.get(this.integer(7)) : this.literal(code);
       if (field === undefined || this.at > to) return BROKEN;
       size += field.size;
-      count++;
+      // Browsers send each cookie in a field of its own, and all of them are one field (RFC 9113 §8.2.3).
+      if (field.role !== ROLE.cookie || !hasCookie) count++;
+      hasCookie ||= field.role === ROLE.cookie;
       if (size <= limits.maxBytes && count <= limits.maxFields) sink.field(field);
     }
     if (this.at > to) return BROKEN;

@@ -101,6 +101,15 @@ test('a client that speaks HTTP/2 from its first byte is served on a port of pla
   assert.equal((await plane.ask(get())).body.toString(), 'hello');
 });
 
+test('the many cookies of a browser count as one header line, as over HTTP/1.1', async (t) => {
+  const { backend, session } = await start(t, hello);
+  const cookie = Array.from({ length: 180 }, (_, index) => `cookie${index}=value`);
+  assert.equal((await ask(session, { cookie })).status, 200);
+  const [seen] = backend.requests;
+  assert.ok(seen !== undefined);
+  assert.equal(field(seen, 'cookie'), cookie.join('; '));
+});
+
 test('ALPN chooses HTTP/2 under TLS', async (t) => {
   const ca = authority();
   const tls = listenerTls(ca.issue({ names: ['app.test'] }), 'TLSv1.2');
