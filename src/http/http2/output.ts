@@ -50,6 +50,8 @@ export class Output {
   /** Bytes that were not handed on yet. */
   pending = 0;
   private page: Page | undefined;
+  /** DATA was written since the last `takeData`. */
+  private hasData = false;
   private readonly full: Page[] = [];
   private readonly wake: () => void;
 
@@ -97,11 +99,19 @@ export class Output {
 
   data(stream: number, bytes: Buffer, from: number, to: number, ends: boolean): void {
     const length = to - from;
+    this.hasData = true;
     const out = this.place(FRAME_HEAD + length);
     const { at } = this;
     writeHead(out, at, length, FRAME.data, ends ? FLAG.endStream : 0, stream);
     if (length > 0) bytes.copy(out, at + FRAME_HEAD, from, to);
     this.wrote(FRAME_HEAD + length);
+  }
+
+  /** @returns true if DATA was written since the last call */
+  takeData(): boolean {
+    const { hasData } = this;
+    this.hasData = false;
+    return hasData;
   }
 
   /** Hands on what there is. */

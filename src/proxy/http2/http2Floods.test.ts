@@ -1,5 +1,7 @@
 /** Floods of frames that cost their sender nothing: each ends its connection, and only that. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:http2';
 import { test, type TestContext } from 'node:test';
 import { frame } from '../../http/frame.testing.ts';
 import { TestPlane } from '../dataPlane.testing.ts';
@@ -38,6 +40,24 @@ for (const [name, round] of Object.entries(floods))
     assert.ok(process.memoryUsage().rss - before < 200_000_000);
     assert.equal(status(await plane.ask(get())), 200);
   });
+
+test('a client that measures the line with a PING behind each answer is not a flood', async (t) => {
+  const plane = await start(t);
+  const session = connect(`http://127.0.0.1:${plane.port}`);
+  session.on('error', () => undefined);
+  t.after(() => session.destroy());
+  const answers = 600;
+  for (let i = 0; i < answers; i++) {
+    const stream = session.request({ ':path': '/', ':authority': 'app.test' });
+    stream.resume();
+    await once(stream, 'end');
+    const acknowledged = new Promise<void>((resolve, reject) => {
+      session.ping((error) => (error === null ? resolve() : reject(error)));
+    });
+    await acknowledged;
+  }
+  assert.equal(plane.access.length, answers);
+});
 
 test('the traffic of a busy client is not a flood', async (t) => {
   const plane = await start(t);
