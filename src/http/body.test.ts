@@ -258,6 +258,19 @@ test('fields that would change the message are refused as trailers, by name in a
   assert.equal(chunked('0\r\nHosts: a\r\nHos: b\r\n\r\n').done, true);
 });
 
+test('fields that mean something in requests alone may be trailers of an answer', () => {
+  const isRefused = (name: string): boolean => {
+    const bytes = wire(`0\r\n${name}: a\r\n\r\n`);
+    const body = new Body();
+    body.startChunked('answer');
+    return body.take(bytes, 0, bytes.length) < 0;
+  };
+  for (const name of ['X-Request-Id', 'Authorization', 'Host', 'Forwarded'])
+    assert.equal(isRefused(name), false, name);
+  for (const name of ['Content-Length', 'Transfer-Encoding', 'Set-Cookie', 'Content-Type', 'Location'])
+    assert.equal(isRefused(name), true, name);
+});
+
 test('a chunked body cut at any byte, once or at every byte, reads like the whole', () => {
   const bodies = [
     '5;a=b\r\nhello\r\n3\r\n\r\n0\r\n0\r\nX-T: v\r\nY: \r\n\r\nnext',

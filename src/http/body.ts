@@ -33,26 +33,18 @@ const BACKSLASH = 92;
 /** Bytes of extensions and trailers in one message: they carry nothing we need, so little is enough. */
 const MAX_EXTENSION_BYTES = 16_384;
 
-/** Fields that must not come as trailers (RFC 9110 §6.5.1): a backend that merges them would be fooled. */
+/** Fields that must not come as trailers (RFC 9110 §6.5.1): a reader that merges them would be fooled. */
 const refusedTrailers = new Set([
-  'authorization',
   'connection',
   'content-encoding',
   'content-length',
   'content-range',
   'content-type',
   'content_length',
-  'cookie',
-  'expect',
-  'forwarded',
-  'host',
   'keep-alive',
   'location',
-  'max-forwards',
   'proxy-authenticate',
-  'proxy-authorization',
   'proxy-connection',
-  'range',
   'set-cookie',
   'te',
   'trailer',
@@ -60,6 +52,18 @@ const refusedTrailers = new Set([
   'transfer_encoding',
   'upgrade',
   'www-authenticate',
+]);
+
+/** Further ones of requests. In an answer they mean nothing to a client, and servers of gRPC send some of them. */
+const refusedInRequests = new Set([
+  'authorization',
+  'cookie',
+  'expect',
+  'forwarded',
+  'host',
+  'max-forwards',
+  'proxy-authorization',
+  'range',
   'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-proto',
@@ -84,6 +88,7 @@ export class Body {
   private digits = 0;
   private spare = 0;
   private trailerName = '';
+  private isAnswer = false;
   /** Lines of the trailer section, where somebody wants them. */
   trailers: string | undefined;
   /** Tells the names that must not come as trailers in this message, in lower case. */
@@ -102,8 +107,9 @@ export class Body {
     this.done = length === 0;
   }
 
-  startChunked(): void {
+  startChunked(of: 'request' | 'answer' = 'request'): void {
     this.kind = FRAMING.chunked;
+    this.isAnswer = of === 'answer';
     this.left = 0;
     this.payload = 0;
     this.state = SIZE;
@@ -263,7 +269,8 @@ export class Body {
   }
 
   private refuses(lowerName: string): boolean {
-    return refusedTrailers.has(lowerName) || this.refusesTrailer?.(lowerName) === true;
+    if (refusedTrailers.has(lowerName) || (!this.isAnswer && refusedInRequests.has(lowerName))) return true;
+    return this.refusesTrailer?.(lowerName) === true;
   }
 
   private get inExtension(): boolean {

@@ -139,7 +139,7 @@ export class OwnRequest implements ExchangeHandler, Waiter {
   onAnswer(head: Head, bytes: Buffer, from: number, to: number, body: Body): boolean {
     if (body.kind === FRAMING.chunked) {
       this.dechunker = new Body();
-      this.dechunker.startChunked();
+      this.dechunker.startChunked('answer');
       if (this.taker.onTrailers !== undefined) this.dechunker.trailers = '';
     }
     this.taker.onHead(head, this.upstream!.endpoint);

@@ -169,7 +169,7 @@ export class ResponseReader {
     this.host.onHead(head);
     this.keep = !head.close && (!head.http10 || head.keepAlive);
     if (bodyless) body.startNone();
-    else if (head.chunked) body.startChunked();
+    else if (head.chunked) body.startChunked('answer');
     else if (!untilClose) body.startLength(head.contentLength);
     else {
       body.startUntilClose();

@@ -68,7 +68,7 @@ export function readAnswer(bytes: Buffer): Reading {
     }
     const body = new Body();
     if (hasNoBody(head.status)) body.startNone();
-    else if (head.chunked) body.startChunked();
+    else if (head.chunked) body.startChunked('answer');
     else if (head.contentLength >= 0) body.startLength(head.contentLength);
     else {
       seen.body = bytes.toString('latin1', at);

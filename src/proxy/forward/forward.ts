@@ -206,7 +206,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
       exchange.connection.untilClose = true;
       if (kind === FRAMING.chunked) {
         this.dechunker = new Body();
-        this.dechunker.startChunked();
+        this.dechunker.startChunked('answer');
         this.mode = this.writePayload;
       } else this.mode = this.writeRaw;
     } else {

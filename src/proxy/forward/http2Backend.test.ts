@@ -137,6 +137,18 @@ test('a gRPC call goes through with its trailers', async (t) => {
   await until('it is logged', () => plane.access.length === 1);
 });
 
+test('a gRPC call goes through with the id of its request among the trailers', async (t) => {
+  const { session } = await start(t, (stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0', 'x-request-id': 'one' }));
+    stream.end('hello');
+  });
+  const { body, trailers } = await call(session, Buffer.alloc(5));
+  assert.equal(body.toString(), 'hello');
+  assert.equal(trailers['grpc-status'], '0');
+  assert.equal(trailers['x-request-id'], 'one');
+});
+
 test('an answer of trailers alone stays one', async (t) => {
   const { session } = await start(t, (stream) =>
     stream.respond(

@@ -100,7 +100,7 @@ export class Http2Response {
       return true;
     }
     if (head.chunked) {
-      body.startChunked();
+      body.startChunked('answer');
       body.trailers = '';
     } else body.startLength(Math.max(0, head.contentLength));
     this.done = body.done;

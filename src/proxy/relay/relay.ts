@@ -135,7 +135,7 @@ export class Relay implements ExchangeHandler, BodyConsumer {
       exchange.keepAlive = false;
       exchange.connection.untilClose = true;
       this.dechunker = new Body();
-      this.dechunker.startChunked();
+      this.dechunker.startChunked('answer');
     }
     const table = this.dechunker === undefined ? ownLines : ownFraming;
     const out = `${head.text.substring(0, head.lineEnd)}${renderFields(head, table, undefined)}${connectionLine(exchange)}\r\n`;
