@@ -4,7 +4,7 @@ import { recordingLog } from '../mcp/harness.testing.ts';
 import type { HealthCheck } from '../model/index.ts';
 import { field, ok, type BackendConnection } from '../proxy/wire.testing.ts';
 import { until } from '../until.testing.ts';
-import { closedPort, endpointAt, Passenger, startBackend } from './endpoint.testing.ts';
+import { ask, closedPort, endpointAt, Passenger, startBackend } from './endpoint.testing.ts';
 import { Checks } from './healthCheck.ts';
 
 const quick: HealthCheck = {
@@ -76,6 +76,33 @@ test('a check asks for the path with the host of the backend, on a connection of
   assert.equal(field(request!, 'connection'), 'close');
   assert.equal(endpoint.idleConnections, 0);
   assert.equal(endpoint.load, 1, 'checks need no room among the connections of requests');
+});
+
+test('a check neither counts among the failures of requests nor ends their count', async (t) => {
+  let healthy = 200;
+  const backend = await startBackend(t, {
+    onRequest: ({ start }, one) => {
+      const status = start.includes('/health') ? healthy : 500;
+      one.send(ok('x').replace('200 OK', `${status} Said`));
+    },
+  });
+  const eviction = { consecutiveFailures: 3, durationMs: 60_000, maxEjectedPercent: 100 };
+  const endpoint = endpointAt(t, backend.port, { eviction });
+  const { health, stats } = endpoint;
+  const settings = { ...quick, unhealthyThreshold: 1_000 };
+  const checked = async (): Promise<void> => {
+    const before = stats.checksPassed + stats.checksFailed;
+    const checks = new Checks(endpoint, settings, 'app.test', recordingLog().log);
+    await until('some checks have ended', () => stats.checksPassed + stats.checksFailed >= before + 4);
+    checks.stop();
+  };
+  for (let request = 0; request < 2; request++) await ask(endpoint.take());
+  await checked();
+  healthy = 500;
+  await checked();
+  assert.equal(health.ejections, 0);
+  await ask(endpoint.take());
+  assert.equal(health.ejections, 1);
 });
 
 test('a check may ask for another host', async (t) => {

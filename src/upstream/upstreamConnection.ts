@@ -68,11 +68,14 @@ export class UpstreamConnection implements ResponseReaderHost {
   /** The backend has not yet taken what was written. */
   private full = false;
   private readonly reads: FairReader;
+  /** Its answers count for the eviction of the address. Health checks have a verdict of their own. */
+  private readonly counts: boolean;
 
-  /** @param alone it shares no connection of HTTP/2 with others */
+  /** @param alone it carries a health check, and shares no connection of HTTP/2 with others */
   constructor(endpoint: Endpoint, limits: HeadLimits, alone: boolean) {
     const { settings } = endpoint;
     this.endpoint = endpoint;
+    this.counts = endpoint.watched && !alone;
     this.idleLimitMs = settings.poolIdleTimeoutMs;
     this.answer = new ResponseReader(this, this.buffers, endpoint.heads, limits);
     this.generation = endpoint.tls?.generation ?? 0;
@@ -260,8 +263,7 @@ export class UpstreamConnection implements ResponseReaderHost {
   /** The user has waited for an answer as long as it may. */
   tooSlow(): void {
     // A backend that waits for the rest of a request is not to blame: the client decides when it sends that.
-    if (this.requestSent && this.silent && this.connected && this.endpoint.watched)
-      this.endpoint.health.failed();
+    if (this.requestSent && this.silent && this.connected && this.counts) this.endpoint.health.failed();
   }
 
   /** The user lost interest: an answer under way cannot be skipped, so the connection goes. */
@@ -322,7 +324,7 @@ export class UpstreamConnection implements ResponseReaderHost {
   }
 
   onHead(head: Head): void {
-    if (this.endpoint.watched) this.endpoint.health.answered(head.status);
+    if (this.counts) this.endpoint.health.answered(head.status);
     const hint = idleHint(head);
     if (hint !== undefined) this.idleLimitMs = Math.min(this.endpoint.settings.poolIdleTimeoutMs, hint);
   }
@@ -366,7 +368,7 @@ export class UpstreamConnection implements ResponseReaderHost {
     if (!this.connected) this.endpoint.connectFailed();
     // A kept connection that was closed between two requests is no sign of anything.
     else if (
-      this.endpoint.watched &&
+      this.counts &&
       user !== undefined &&
       !blameless.has(code) &&
       !(silent && this.reused && code === 'upstream_reset')
