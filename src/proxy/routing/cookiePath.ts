@@ -9,8 +9,14 @@ const plain = /^\/[\w.~%!$&'()*+=:@/-]*$/;
  */
 export function cookiePath(rule: Pick<CompiledRule<unknown>, 'kind' | 'written'> | undefined): string {
   if (rule === undefined) return '/';
-  const path = rule.kind === 'regex' ? literalStart(rule.written) : rule.written;
+  const path = pathOf(rule);
   return plain.test(path) ? path : '/';
+}
+
+/** A prefix stands for its own path, too: a browser sends a cookie of `/a/` with `/a/b`, and not with `/a`. */
+function pathOf({ kind, written }: Pick<CompiledRule<unknown>, 'kind' | 'written'>): string {
+  if (kind === 'regex') return literalStart(written);
+  return kind === 'prefix' && written !== '/' ? written.replace(/\/$/, '') : written;
 }
 
 /** The whole segments that every path begins with for which an expression holds. */

@@ -366,6 +366,8 @@ test('the path of the cookie is that of the match', () => {
   const cases: [kind: 'exact' | 'prefix' | 'regex', written: string, path: string][] = [
     ['prefix', '/', '/'],
     ['prefix', '/app', '/app'],
+    ['prefix', '/app/', '/app'],
+    ['exact', '/app/', '/app/'],
     ['exact', '/login', '/login'],
     ['exact', '/a;b', '/'],
     ['regex', '/p1/p2/[^/]+/p3', '/p1/p2'],
