@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { normalizePath } from '../../http/index.ts';
 import { endpointOf, secret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { clientSecretForm, keySetForm } from '../token/clusterForm.ts';
@@ -135,11 +136,14 @@ export const oidcSchema = written
 /** `jwks` is absent where only a discovery document that is read later can name the keys. */
 export type OidcSettings = z.output<typeof oidcSchema>;
 
+/** The path of a URL as requests have it. */
+const requestPath = ({ pathname }: URL): string => normalizePath(pathname) ?? pathname;
+
 /** The path of the callback. */
-export const callbackPath = (redirectURI: string): string => new URL(redirectURI).pathname;
+export const callbackPath = (redirectURI: string): string => requestPath(new URL(redirectURI));
 
 /** The path beside the callback that ends a login. */
-export const logoutPath = (redirectURI: string): string => new URL(logoutSegment, redirectURI).pathname;
+export const logoutPath = (redirectURI: string): string => requestPath(new URL(logoutSegment, redirectURI));
 
 export const oidcFacts = {
   schema: oidcSchema,

@@ -99,6 +99,17 @@ test('a large session takes several cookies, and the cookies of a larger one bef
   assert.equal(sessions.write(session(30_000), new Map()), undefined);
 });
 
+test('the callback is found in the form that the gateway gives each path', () => {
+  const redirectURI = 'https://app.test/%7euser/callback';
+  const steps = prepared(oidc, { ...explicit, redirectURI }, toolsWith([]));
+  const ask = (target: string) =>
+    steps.onRequest?.(new FakeExchange({ target, host: 'app.test', scheme: 'https' }));
+  assert.throws(() => ask('/~user/callback?code=a&state=b'), { code: 'login_invalid' });
+  const reply = ask('/~user/logout');
+  assert.ok(reply !== undefined && !(reply instanceof Promise));
+  assert.equal(reply.status, 200);
+});
+
 test('a login at the policy of one tenant is none at the same policy of another', async () => {
   const sealingKey = 'a key that all proxies share';
   const stepsOf = (tenant: string) => prepared(oidc, explicit, { ...toolsWith([]), sealingKey, tenant });
