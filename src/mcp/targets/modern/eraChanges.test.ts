@@ -113,7 +113,7 @@ for (const era of ['modern', 'legacy'] as const)
       rollBack(server, stateful, status);
       await failuresBefore(clients[era]);
       assert.equal(harness.runtime.view().sessions.at(-1)!.targets[0]?.era ?? 'legacy', 'legacy');
-      const changes = harness.log.filter(({ message }) => message.includes('another era'));
+      const changes = harness.log.filter(({ message }) => message === 'Era of the target changed');
       assert.deepEqual(
         changes.map(({ fields }) => fields['before']),
         ['modern'],

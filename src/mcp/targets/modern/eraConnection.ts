@@ -249,7 +249,7 @@ export class EraConnection extends OuterConnection {
 
   /** Another program serves in place of the former one: its session begins in the other era. */
   private changed(session: TargetSession): void {
-    this.start.use.log.info('The target speaks another era of MCP now', { before: this.era });
+    this.start.use.log.info('Era of the target changed', { before: this.era });
     const error = targetError('mcp_target_failed', this.name, 'speaks another era of MCP now');
     for (const [wireId, waiter] of [...this.calls()]) {
       this.forget(wireId);
