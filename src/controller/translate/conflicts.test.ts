@@ -4,8 +4,8 @@ import type { ListenerStatus } from '../types/index.ts';
 import { translate } from './index.ts';
 import { readObjects } from './objects.testing.ts';
 
-/** Of each listener: its name, and the reasons of its conditions `Accepted`, `Conflicted` and `OverlappingTLSConfig`. */
-function translated(text: string) {
+/** Each listener has its name and the reasons of its conditions `Accepted`, `Conflicted` and `OverlappingTLSConfig`. */
+function translated(own: string, ofSet: string, tls = '{}') {
   const { objects, options } = readObjects(`
 kind: GatewayClass
 metadata: { name: portcullis }
@@ -14,7 +14,23 @@ spec: { controllerName: portcullis.dev/gateway }
 kind: Secret
 metadata: { name: cert }
 data: { tls.crt: '@a.crt', tls.key: '@a.key' }
----${text}`);
+---
+kind: Gateway
+metadata: { name: gate }
+spec:
+  gatewayClassName: portcullis
+  allowedListeners: { namespaces: { from: Same } }
+  tls: ${tls}
+  listeners:
+${own}
+---
+kind: ListenerSet
+metadata: { name: more }
+spec:
+  parentRef: { name: gate }
+  listeners:
+${ofSet}
+`);
   const { models, report } = translate(objects, options);
   const conditions = report.flatMap(({ status }) =>
     ((status as { listeners?: readonly ListenerStatus[] }).listeners ?? []).map(({ name, conditions }) => {
@@ -28,23 +44,13 @@ data: { tls.crt: '@a.crt', tls.key: '@a.key' }
 test('a listener that is not possible conflicts with no listener of its Gateway or of a ListenerSet', () => {
   const tls = 'tls: { certificateRefs: [{ name: cert }] }';
   const refused = 'tls: { certificateRefs: [{ name: cert }], options: { example.com/x: y } }';
-  const { conditions, ports } = translated(`
-kind: Gateway
-metadata: { name: gate }
-spec:
-  gatewayClassName: portcullis
-  allowedListeners: { namespaces: { from: Same } }
-  listeners:
+  const { conditions, ports } = translated(
+    `
     - { name: refused, port: 443, protocol: HTTPS, ${refused} }
     - { name: refused-too, port: 444, protocol: HTTPS, ${refused} }
-    - { name: same-host, port: 443, protocol: HTTPS, ${tls} }
----
-kind: ListenerSet
-metadata: { name: more }
-spec:
-  parentRef: { name: gate }
-  listeners: [{ name: same-host-of-set, port: 444, protocol: HTTPS, ${tls} }]
-`);
+    - { name: same-host, port: 443, protocol: HTTPS, ${tls} }`,
+    `    - { name: same-host-of-set, port: 444, protocol: HTTPS, ${tls} }`,
+  );
   assert.deepEqual(conditions, [
     ['refused', 'UnsupportedValue', 'NoConflicts', undefined],
     ['refused-too', 'UnsupportedValue', 'NoConflicts', undefined],
@@ -55,24 +61,14 @@ spec:
 });
 
 test('a listener whose authorities for clients are missing keeps its host from a ListenerSet', () => {
-  const { conditions, ports } = translated(`
-kind: Gateway
-metadata: { name: gate }
-spec:
-  gatewayClassName: portcullis
-  allowedListeners: { namespaces: { from: Same } }
-  tls: { frontend: { default: { validation: { caCertificateRefs: [{ group: '', kind: ConfigMap, name: gone }] } } } }
-  listeners:
-    - { name: own, port: 443, hostname: a.test, protocol: HTTPS, tls: { certificateRefs: [{ name: cert }] } }
----
-kind: ListenerSet
-metadata: { name: more }
-spec:
-  parentRef: { name: gate }
-  listeners:
+  const missing = "{ caCertificateRefs: [{ group: '', kind: ConfigMap, name: gone }] }";
+  const { conditions, ports } = translated(
+    '    - { name: own, port: 443, hostname: a.test, protocol: HTTPS, tls: { certificateRefs: [{ name: cert }] } }',
+    `
     - { name: same-host, port: 443, hostname: a.test, protocol: TLS, tls: { mode: Passthrough } }
-    - { name: other-host, port: 443, hostname: b.test, protocol: TLS, tls: { mode: Passthrough } }
-`);
+    - { name: other-host, port: 443, hostname: b.test, protocol: TLS, tls: { mode: Passthrough } }`,
+    `{ frontend: { default: { validation: ${missing} } } }`,
+  );
   assert.deepEqual(conditions, [
     ['own', 'NoValidCACertificate', 'NoConflicts', undefined],
     ['same-host', 'HostnameConflict', 'HostnameConflict', undefined],

@@ -25,9 +25,13 @@ export interface PinScope {
 const maxReported = 10_000;
 
 /** Has the item a member twice, or one that differs from a compared member in case only? Some clients read it as that one. */
-const isUnclear = (kind: PinKind, text: string): boolean =>
-  hasRepeatedMembers(text) ||
-  comparedMembers(kind).some((name) => memberOf(text, wholeOf(text), name) === 'ambiguous');
+function isUnclear(kind: PinKind, text: string): boolean {
+  const whole = wholeOf(text);
+  return (
+    hasRepeatedMembers(text) ||
+    comparedMembers(kind).some((name) => memberOf(text, whole, name) === 'ambiguous')
+  );
+}
 
 /** Compares definitions with their pins, for all sessions of a process. */
 export class PinGuard {

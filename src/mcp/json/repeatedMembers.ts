@@ -1,12 +1,6 @@
 import { foldKey } from './envelope.ts';
+import { CLOSE_LIST, CLOSE_OBJECT, COLON, OPEN_LIST, OPEN_OBJECT, QUOTE } from './jsonBytes.ts';
 import { decodeString, skipSpace, skipString } from './scan.ts';
-
-const QUOTE = 0x22;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 /**
  * Does an object in the JSON text have a member twice, whatever the case of its letters? Readers disagree on the value of

@@ -103,8 +103,8 @@ interface UnsentRequest {
 /** Keeps ids that another process counted apart from those of a resumed session. */
 const resumedIdOffset = 1_000_000;
 const maxIdOffset = 900_000_000;
-/** The time for the servers of a session to leave that others have ended, in milliseconds. */
-const leaveGraceMs = 3_000;
+/** The time for the servers of a session to leave that its client did not end here, in milliseconds. */
+export const endGraceMs = 3_000;
 
 /**
  * A client and its servers. Requests of the client go to a target under an id of the gateway's own and come back
@@ -505,7 +505,7 @@ export class Session implements TargetListener, Evictable, MessageContext {
    */
   leave(): () => Promise<unknown> {
     if (!this.shared) {
-      const ended = this.end(leaveGraceMs);
+      const ended = this.end(endGraceMs);
       return () => ended;
     }
     this.over();

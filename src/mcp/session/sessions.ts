@@ -12,7 +12,7 @@ import { Resumption } from './resumption.ts';
 import { placeOf, revive } from './revival.ts';
 import { SharedSessions, unknown } from './sharedSessions.ts';
 import type { SessionFederation } from './sessionFederation.ts';
-import { Session, type SessionStart } from './session.ts';
+import { endGraceMs, Session, type SessionStart } from './session.ts';
 import type { Era } from '../messages/eras.ts';
 import { isUntold, sessionLabel, untoldId, type SessionSeal, type SessionTicket } from './sessionId.ts';
 import type { Envelope } from '../json/envelope.ts';
@@ -53,9 +53,6 @@ interface SessionNames {
   /** Remembers that the session has ended. Absent: no client could come back to it. */
   readonly onGone?: () => void;
 }
-
-/** The time for a target to leave when its session ends by itself, in milliseconds. */
-const endGraceMs = 3_000;
 
 /**
  * Makes the connection of a session. The session ends where its caller lacks a credential or a value, and gives its place

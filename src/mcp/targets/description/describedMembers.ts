@@ -1,6 +1,7 @@
 import type { ObjectMembers, ValueForm } from '../../../model/index.ts';
 import { isObject } from './descriptionText.ts';
 import type { References } from './references.ts';
+import { isType } from './schemaKeywords.ts';
 
 /** Keywords whose schemas describe the same value. */
 const combined = ['allOf', 'anyOf', 'oneOf'] as const;
@@ -59,7 +60,11 @@ export function typesOf(
 ): readonly string[] | undefined {
   if (!isObject(schema) || steps === 0) return undefined;
   const { $ref: ref, type, allOf } = schema;
-  if (type !== undefined) return knownTypes(type);
+  if (type !== undefined) {
+    // A description with a type of its own invention says nothing.
+    if (!isType(type)) return undefined;
+    return Array.isArray(type) ? (type as readonly string[]) : [type as string];
+  }
   const parts: readonly unknown[] = [
     ...(ref === undefined ? [] : [references.at(ref)]),
     ...(Array.isArray(allOf) ? (allOf as readonly unknown[]) : []),
@@ -69,20 +74,4 @@ export function typesOf(
     if (types !== undefined) return types;
   }
   return undefined;
-}
-
-const jsonTypes: ReadonlySet<unknown> = new Set([
-  'array',
-  'boolean',
-  'integer',
-  'null',
-  'number',
-  'object',
-  'string',
-]);
-
-/** A description with a type of its own invention says nothing. */
-function knownTypes(type: unknown): readonly string[] | undefined {
-  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
-  return types.length > 0 && types.every((one) => jsonTypes.has(one)) ? (types as string[]) : undefined;
 }

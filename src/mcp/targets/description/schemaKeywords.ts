@@ -49,7 +49,8 @@ const types: ReadonlySet<unknown> = new Set([
   'string',
 ]);
 
-const isType: Check = (value) =>
+/** Is it what JSON Schema allows as `type`: one type, or a list of some? */
+export const isType: Check = (value) =>
   types.has(value) || (Array.isArray(value) && value.length > 0 && value.every((one) => types.has(one)));
 
 /** Is it a regular expression for the clients, most of which read it as ECMAScript does? */

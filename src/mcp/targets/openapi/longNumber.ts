@@ -27,6 +27,6 @@ export function typeOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (isNested(value)) return 'object';
-  // What is left of the objects are whole numbers.
+  // `readValue` keeps a long whole number as an object.
   return typeof value === 'object' || Number.isInteger(value) ? 'integer' : typeof value;
 }
