@@ -4,7 +4,6 @@ import type { McpBackend, McpTarget } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import type { Caller, CallerWays } from '../contract.ts';
 import type { Envelope, RpcId } from '../json/envelope.ts';
-import { errorTextOf, lacksMethod } from '../json/errorMember.ts';
 import type { ItemKind } from '../items/items.ts';
 import { Naming, namingOf } from '../items/naming.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
@@ -471,7 +470,7 @@ export class Federation implements SessionFederation {
   /**
    * Sets the level of the log messages of one target, if it has any.
    * @param params JSON text
-   * @returns the error of the server, as text; undefined where it agrees, or lacks the method
+   * @returns the response of the server; undefined where it has said that it does not log
    * @throws GatewayError
    */
   async setLevelOf(
@@ -479,10 +478,9 @@ export class Federation implements SessionFederation {
     params: string,
     limit = ownLimit,
     by?: (connection: TargetConnection) => AskedFor,
-  ): Promise<string | undefined> {
+  ): Promise<Envelope | undefined> {
     const connection = await member.connected();
     if (member.facts === undefined || !has(member.facts, 'logging')) return undefined;
-    const response = await ask(connection, 'logging/setLevel', params, limit, by?.(connection));
-    return response.isError && !lacksMethod(response) ? errorTextOf(response) : undefined;
+    return await ask(connection, 'logging/setLevel', params, limit, by?.(connection));
   }
 }

@@ -72,6 +72,16 @@ test('a server that lacks a method it has declared is no failure of a request to
   assert.deepEqual((await ask(client, 'tasks/list')).result, { tasks: [] });
 });
 
+test('a client hears that no server takes a level of log messages', async (t) => {
+  const bad = catalog({ name: 'bad', capabilities: { logging: {} }, errors: { 'logging/setLevel': -32601 } });
+  const other = catalog({ ...good, capabilities: { tools: {} } });
+  const harness = await startHarness({ backend: mcpBackend({ targets: [bad, other] }) });
+  t.after(() => harness.close());
+  const client = new RawClient(harness.url);
+  await client.initialize();
+  assert.equal((await ask(client, 'logging/setLevel', { level: 'info' })).error?.code, -32601);
+});
+
 test('a cursor behind an item with a very long name leads to the next page', async (t) => {
   const uris = Array.from({ length: 1_000 }, (_, n) => `data:,${n}${n === 999 ? '-'.repeat(7_000) : ''}`);
   const client = new RawClient(await beside(t, { resources: [...uris, 'data:,last'], pageSize: 2_000 }));

@@ -16,6 +16,7 @@ import { refusalError, withheldByPin } from '../items/itemRefusal.ts';
 import { maxShown, unknownItemError } from '../items/itemFilters.ts';
 import { listOfKind, listShape, type NamedItem, type UnclearItem } from '../items/items.ts';
 import { cut, memberOf, stringValue, type Envelope, type Span } from '../json/envelope.ts';
+import { errorTextOf, lacksMethod } from '../json/errorMember.ts';
 import { respondError } from '../session/callAnswer.ts';
 import { BroadCall } from './broadCall.ts';
 import { checkRefusal } from './checkFirst.ts';
@@ -274,14 +275,19 @@ async function setLevel(
       })),
     () => undefined,
   );
-  const refused = answers.find(({ value }) => value !== undefined);
-  if (refused?.value !== undefined)
-    throw new GatewayError('mcp_invalid_params', {
-      message: `target "${refused.member.name}" refused the level: ${refused.value}`,
-    });
-  // `initialize` has told the client that no server logs.
-  if (federation.all.every(({ facts }) => facts !== undefined && !has(facts, 'logging')))
-    throw new GatewayError('mcp_unknown_method');
+  const lacking = new Set<Member>();
+  for (const { member, value: response } of answers) {
+    if (response?.isError !== true) continue;
+    if (!lacksMethod(response))
+      throw new GatewayError('mcp_invalid_params', {
+        message: `target "${member.name}" refused the level: ${errorTextOf(response)}`,
+      });
+    lacking.add(member);
+  }
+  // No server logs, as `initialize` has told the client or as the servers say now.
+  const doesNotLog = (member: Member): boolean =>
+    lacking.has(member) || (member.facts !== undefined && !has(member.facts, 'logging'));
+  if (federation.all.every(doesNotLog)) throw new GatewayError('mcp_unknown_method');
   federation.rememberLevel(params);
   return '{}';
 }
