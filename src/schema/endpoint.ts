@@ -6,6 +6,11 @@ export function endpointOf(value: unknown, issuer: string): URL | undefined {
   return url;
 }
 
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** Only this machine hears what is sent to this address, even by plain HTTP. */
+export const isOnLoopback = ({ hostname }: URL): boolean => loopback.test(hostname);
+
 /** An address in its usual form, without a slash at its end, for comparisons; undefined for a text that is none. */
 export const bareAddress = (address: string): string | undefined =>
   URL.parse(address)?.href.replace(/\/$/, '');

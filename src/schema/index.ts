@@ -10,7 +10,7 @@ export {
 } from './backendTls.ts';
 export { byName, crdRules } from './crdRules.ts';
 export { isDuration, markDuration } from './durationMark.ts';
-export { bareAddress, endpointOf } from './endpoint.ts';
+export { bareAddress, endpointOf, isOnLoopback } from './endpoint.ts';
 export { choice, fields, oneOf, parsed } from './fields.ts';
 export { literalPaths, literalText } from './literalText.ts';
 export { eachNamedFile, fileMarkOf, namesFile, type FileMark } from './namedFile.ts';

@@ -1,7 +1,5 @@
-import { buildTls } from '../../schema/index.ts';
+import { buildTls, isOnLoopback } from '../../schema/index.ts';
 import type { ServerAddress } from './tokenServer.ts';
-
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** The server and the path of a URL. @throws Error that does not quote the text */
 export function addressOf(text: string): ServerAddress & { readonly path: string } {
@@ -9,7 +7,7 @@ export function addressOf(text: string): ServerAddress & { readonly path: string
   if (url === null || url.username !== '' || url.password !== '') throw new Error('expected an https URL');
   const https = url.protocol === 'https:';
   // Secrets go there: only this machine may get them in clear.
-  if (!https && !(url.protocol === 'http:' && loopback.test(url.hostname)))
+  if (!https && !(url.protocol === 'http:' && isOnLoopback(url)))
     throw new Error('expected an https URL');
   return { ...addressIn(url), path: `${url.pathname}${url.search}` };
 }

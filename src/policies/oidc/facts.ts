@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { normalizePath } from '../../http/index.ts';
-import { endpointOf, secret } from '../../schema/index.ts';
+import { endpointOf, isOnLoopback, secret } from '../../schema/index.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { clientSecretForm, keySetForm } from '../token/clusterForm.ts';
 import { discoveredJwks, type KeyPlace } from '../token/discovered.ts';
@@ -28,6 +28,10 @@ const checked = (problem: (text: string) => string | undefined, description: str
 /** The provider adds parameters to its query, and no server gets a fragment. */
 const endpointProblem = (text: string): string | undefined =>
   urlProblem(text) ?? (text.includes('#') ? 'expected a URL without a fragment' : undefined);
+
+/** Whoever writes the configuration may name a proxy on the same machine, or a provider that runs there for a trial. */
+const mayBeEndpoint = (text: string, issuer: string): boolean =>
+  endpointOf(text, issuer) !== undefined || isOnLoopback(new URL(text));
 
 function redirectProblem(text: string): string | undefined {
   const problem = urlProblem(text);
@@ -103,8 +107,8 @@ function metadataOf(
     if (value === undefined)
       refuse(name, 'missing: authorizationEndpoint, tokenEndpoint and jwks go together');
   for (const [name, value] of Object.entries(explicit))
-    if (value !== undefined && urlProblem(value) === undefined && endpointOf(value, issuer) === undefined)
-      refuse(name, 'expected https, or the host of an issuer with http');
+    if (value !== undefined && urlProblem(value) === undefined && !mayBeEndpoint(value, issuer))
+      refuse(name, 'expected https, a loopback address, or the host of an issuer with http');
   if (document !== undefined) refuse('discovery', 'excludes authorizationEndpoint and tokenEndpoint');
   return authorizationEndpoint === undefined || tokenEndpoint === undefined
     ? z.NEVER

@@ -15,6 +15,7 @@ import { prepared, realTools, toolsWith } from '../tools.testing.ts';
 import { CookieJar } from './cookies.ts';
 import { oidcSchema } from './facts.ts';
 import { oidc } from './index.ts';
+import { OidcProvider } from './provider.ts';
 import { Sessions } from './session.ts';
 
 const written = {
@@ -49,8 +50,10 @@ test('settings that cannot work are refused, with the field', () => {
     'discovery: the document names another issuer',
   ]);
   assert.deepEqual(problems({ ...explicit, tokenEndpoint: 'http://login.test/token' }), [
-    'tokenEndpoint: expected https, or the host of an issuer with http',
+    'tokenEndpoint: expected https, a loopback address, or the host of an issuer with http',
   ]);
+  for (const host of ['localhost:7080', '127.0.0.1', '[::1]:7080'])
+    assert.deepEqual(problems({ ...explicit, tokenEndpoint: `http://${host}/token` }), []);
   for (const redirectURI of [
     '/callback',
     'https://app.test',
@@ -331,4 +334,15 @@ test('a callback that comes again is refused, and the provider is not asked agai
     detail: 'oidc: the callback came before',
   });
   assert.deepEqual(provider.asked, ['/token']);
+});
+
+test('a token endpoint on this machine, by plain HTTP, serves an issuer with https where the settings name it', async (t) => {
+  const tokens = { access_token: 'a', token_type: 'Bearer', refresh_token: 'next', expires_in: 60 };
+  const server = await startLoopback(jsonAnswer(tokens));
+  t.after(() => server.close());
+  const settings = oidcSchema.parse({ ...explicit, tokenEndpoint: `${server.url}/token` });
+  const provider = new OidcProvider(settings, toolsWith([]));
+  t.after(() => provider.close());
+  assert.equal((await provider.refresh('before')).refreshToken, 'next');
+  assert.deepEqual(server.asked, ['/token']);
 });

@@ -132,12 +132,14 @@ export class OidcProvider {
   }
 
   private async call(): Promise<Call> {
-    const { issuer, clientId, clientSecret, tokenEndpointAuth } = this.settings;
+    const { issuer, clientId, clientSecret, tokenEndpointAuth, metadata: source } = this.settings;
+    // The load of the configuration has judged addresses that are written there.
+    const isWritten = source.kind === 'explicit';
     const client = await import('openid-client');
     const metadata = await this.metadata.get();
     if (metadata === undefined)
       throw new GatewayError('login_failed', { detail: `no metadata of ${issuer}: see the log` });
-    for (const name of ['authorization_endpoint', 'token_endpoint'])
+    for (const name of isWritten ? [] : ['authorization_endpoint', 'token_endpoint'])
       if (endpointOf(metadata[name], issuer) === undefined)
         throw new GatewayError('login_failed', {
           detail: `${name} is missing in the metadata, or not https`,
@@ -157,8 +159,8 @@ export class OidcProvider {
       call.sent = sentTexts(Object.entries(headers), body instanceof URLSearchParams ? body : undefined);
       return send(url, options as RequestInit);
     };
-    // `endpointOf` has admitted plain HTTP for the host of an issuer with plain HTTP alone.
-    if (issuer.startsWith('http:')) client.allowInsecureRequests(config);
+    // Else `endpointOf` has admitted plain HTTP for the host of an issuer with plain HTTP alone.
+    if (isWritten || issuer.startsWith('http:')) client.allowInsecureRequests(config);
     return call;
   }
 
