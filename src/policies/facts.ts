@@ -208,9 +208,8 @@ export const backendPolicySchemas = Object.fromEntries(
 ) as { readonly [Name in Exclude<Known, RequestPolicy>]: Table[Name]['schema'] };
 
 /** Policy name → fields of its settings in the model that dumps mask. */
-export const maskedSettings: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  Array.from(rows, ([name, { schema }]) => [name, maskedNames(schema)]),
-);
+export const maskedSettings = (): ReadonlyMap<string, ReadonlySet<string>> =>
+  new Map(Array.from(rows, ([name, { schema }]) => [name, maskedNames(schema)]));
 
 /** The schemas of all policies. */
 export const allSchemas: readonly z.ZodType[] = Array.from(rows.values(), ({ schema }) => schema);
