@@ -155,6 +155,15 @@ test('a scheme with * allows any host of that scheme, with the port that is writ
     assert.equal(allowed(origin), false, origin);
 });
 
+test('the usual port of a scheme may stand in an origin of the settings, though browsers leave it out', () => {
+  const usual = { allowOrigins: ['https://app.test:443', 'http://*.app.test:80'] };
+  const allowed = (origin: string): boolean => 'access-control-allow-origin' in simple(usual, origin);
+  for (const origin of ['https://app.test', 'https://app.test:443', 'http://a.app.test'])
+    assert.equal(allowed(origin), true, origin);
+  for (const origin of ['https://app.test:80', 'http://a.app.test:443', 'http://a.app.test:8080'])
+    assert.equal(allowed(origin), false, origin);
+});
+
 test('settings that would open credentials to every site, or that are no origins, are refused', () => {
   const problems = (settings: object): string[] =>
     (cors.schema.safeParse(settings).error?.issues ?? []).map((issue) => issue.path.join('.'));

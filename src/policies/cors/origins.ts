@@ -7,15 +7,21 @@ export type OriginTest = (origin: string) => boolean;
  */
 export function originTest(patterns: readonly string[]): OriginTest {
   if (patterns.includes('*')) return () => true;
-  const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')));
-  const wild = patterns.filter((pattern) => pattern.includes('*')).map(split);
-  return (origin) => {
+  const known = patterns.map(withoutUsualPort);
+  const exact = new Set(known.filter((pattern) => !pattern.includes('*')));
+  const wild = known.filter((pattern) => pattern.includes('*')).map(split);
+  return (text) => {
+    const origin = withoutUsualPort(text);
     if (exact.has(origin)) return true;
     if (wild.length === 0) return false;
     const given = split(origin);
     return wild.some((pattern) => fits(pattern, given));
   };
 }
+
+/** Browsers leave the port of the scheme out of an origin (RFC 6454 §6.2). */
+const withoutUsualPort = (origin: string): string =>
+  origin.replace(/^(http:\/\/.+):80$|^(https:\/\/.+):443$/, '$1$2');
 
 interface Parts {
   readonly scheme: string;
