@@ -1,7 +1,7 @@
 import type { HeaderLine, Reply } from '../../http/index.ts';
 import { tokenPattern } from '../fields/httpText.ts';
 import type { Exchange, Policy } from '../policy.ts';
-import { originTest } from './origins.ts';
+import { originTest } from '../fields/origins.ts';
 import { corsSchema, type CorsSettings } from './facts.ts';
 
 /** The answer to a preflight depends on all three (Fetch standard, "CORS protocol and HTTP caches"). */

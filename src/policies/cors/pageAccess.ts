@@ -2,7 +2,7 @@ import type { HeaderLine } from '../../http/index.ts';
 import type { PolicyUse } from '../../model/index.ts';
 import { factsOf } from '../facts.ts';
 import type { Steps } from '../policy.ts';
-import { originTest } from './origins.ts';
+import { originTest } from '../fields/origins.ts';
 
 /** Pages of programs on the user's own machine, such as the MCP Inspector. */
 const localOrigins = ['http', 'https'].flatMap((scheme) =>
