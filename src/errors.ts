@@ -294,6 +294,15 @@ export const catalogue = {
     'The main process of the gateway did not answer a request for the console. The log names the reason.',
   ),
 
+  // Pages of other sites
+  cross_site: entry(
+    'client',
+    403,
+    'no',
+    'requests of other sites are refused',
+    'The policy csrf refused a request that may change something, because the page of another origin sent it. The log names the header that shows it. If the page is one of yours, add its origin to additionalOrigins.',
+  ),
+
   // Tokens and rules (RFC 6750)
   token_missing: entry(
     'client',

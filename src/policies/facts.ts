@@ -6,6 +6,7 @@ import { backendAuthFacts } from './backendAuth/facts.ts';
 import { basicAuthFacts } from './basicAuth/facts.ts';
 import { bufferFacts } from './buffer/facts.ts';
 import { corsFacts } from './cors/facts.ts';
+import { csrfFacts } from './csrf/facts.ts';
 import { delayFacts } from './delay/facts.ts';
 import { directResponseFacts } from './directResponse/facts.ts';
 import { requestHeaderModifierFacts, responseHeaderModifierFacts } from './headerModifier/facts.ts';
@@ -42,6 +43,8 @@ const table = {
   timeout: timeoutFacts,
   // A preflight carries no credentials, and pages must be able to read refusals, too.
   cors: corsFacts,
+  // A page of another site must neither begin a login nor spend the limits of the user.
+  csrf: csrfFacts,
   // Authentication comes before every decision about the caller. A browser that is not logged in is sent away first.
   oidc: oidcFacts,
   // Where oidc stands as well, both must accept the caller, and the token sets the identity.
@@ -98,7 +101,6 @@ const notBuilt: Readonly<Record<string, readonly PolicyPlace[]>> = {
   ai: ['route', 'backend'],
   backendTunnel: ['route', 'backend', 'target'],
   remoteRateLimit: ['route'],
-  csrf: ['route'],
   inferenceRouting: ['backend'],
 };
 

@@ -6,6 +6,7 @@ import { backendAuth } from './backendAuth/index.ts';
 import { basicAuth } from './basicAuth/index.ts';
 import { buffer } from './buffer/index.ts';
 import { cors } from './cors/index.ts';
+import { csrf } from './csrf/index.ts';
 import { delay } from './delay/index.ts';
 import { directResponse } from './directResponse/index.ts';
 import { requestHeaderModifier, responseHeaderModifier } from './headerModifier/index.ts';
@@ -107,6 +108,7 @@ const runTime = {
   basicAuth,
   buffer,
   cors,
+  csrf,
   delay,
   directResponse,
   jwtAuth,

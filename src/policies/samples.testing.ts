@@ -2,6 +2,7 @@
 import type { policyNames } from './facts.ts';
 
 export interface Probe {
+  readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** The sign in an answer that the policy has acted. */
   readonly sign: (answer: Response) => unknown;
@@ -52,6 +53,10 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
       sign: ({ headers }) => headers.get('access-control-allow-origin'),
       expected: 'https://app.test',
     },
+  },
+  csrf: {
+    settings: {},
+    probe: { method: 'POST', headers: { origin: 'https://evil.test' }, ...statusIs(403) },
   },
   oidc: {
     settings: login,

@@ -81,6 +81,14 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(await statusOf(ask('/anything/public/x', { method: 'POST' })), 403);
     assert.equal(await statusOf(ask('/anything', { method: 'DELETE', token: member })), 403);
   },
+  'examples/policies/csrf.yaml': async ({ ask }) => {
+    const post = async (headers: Readonly<Record<string, string>>): Promise<number> =>
+      await statusOf(ask('/post', { method: 'POST', headers }));
+    assert.equal(await post({ origin: 'https://evil.example' }), 403);
+    assert.equal(await post({ origin: 'https://admin.example.com' }), 200);
+    assert.equal(await post({}), 200);
+    assert.equal(await statusOf(ask('/get', { headers: { origin: 'https://evil.example' } })), 200);
+  },
   'examples/policies/cors.yaml': async ({ ask }) => {
     const preflight = (origin: string): Promise<Response> =>
       ask('/post', { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } });

@@ -117,7 +117,10 @@ const notThere = ['the policies of a bind', 'the policies of the top level'];
 const load = (document: unknown) => loadText(JSON.stringify(document), { file: 'c.yaml', env: {} });
 
 /** Asks for what a route takes, and for what no route takes. */
-async function isEnforced(document: unknown, { headers = {}, sign, expected }: Probe): Promise<void> {
+async function isEnforced(
+  document: unknown,
+  { method = 'GET', headers = {}, sign, expected }: Probe,
+): Promise<void> {
   const gateway = await startGateway({
     source: { text: JSON.stringify(document) },
     env: {},
@@ -126,7 +129,7 @@ async function isEnforced(document: unknown, { headers = {}, sign, expected }: P
   try {
     const base = `http://127.0.0.1:${gateway.binds[0]?.port ?? 0}`;
     for (const path of ['/routed', '/unrouted']) {
-      const answer = await fetch(base + path, { headers });
+      const answer = await fetch(base + path, { method, headers });
       await answer.text();
       assert.equal(sign(answer), expected, path);
     }

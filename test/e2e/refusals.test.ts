@@ -55,6 +55,7 @@ const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> 
     headers: { origin: 'https://evil.test', 'access-control-request-method': 'GET' },
     status: 200,
   },
+  csrf: { settings: {}, method: 'POST', headers: { origin: 'https://evil.test' }, status: 403 },
   oidc: {
     settings: {
       issuer: issuer.issuer,

@@ -16,7 +16,7 @@ const allowed: ReadonlySet<string> = new Set([...consoleLogins, policyNames.auth
 const policies = fields(
   Object.fromEntries(Object.entries(policyFields('route')).filter(([name]) => allowed.has(name))),
   // Pages of other origins cannot use the console.
-  ['cors', 'extAuthz'],
+  [policyNames.cors, policyNames.csrf, 'extAuthz'],
 ).superRefine((given, context) => {
   if (consoleLogins.some((name) => (given as Readonly<Record<string, unknown>>)[name] !== undefined)) return;
   context.addIssue({

@@ -7,8 +7,7 @@ export function addressOf(text: string): ServerAddress & { readonly path: string
   if (url === null || url.username !== '' || url.password !== '') throw new Error('expected an https URL');
   const https = url.protocol === 'https:';
   // Secrets go there: only this machine may get them in clear.
-  if (!https && !(url.protocol === 'http:' && isOnLoopback(url)))
-    throw new Error('expected an https URL');
+  if (!https && !(url.protocol === 'http:' && isOnLoopback(url))) throw new Error('expected an https URL');
   return { ...addressIn(url), path: `${url.pathname}${url.search}` };
 }
 

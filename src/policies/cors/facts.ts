@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../../model/index.ts';
 import { tokenPattern } from '../fields/httpText.ts';
+import { anySite, origin } from '../fields/origins.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 
 const nameOrStar = (description: string) =>
@@ -8,20 +9,6 @@ const nameOrStar = (description: string) =>
     .array(z.string().refine((name) => name === '*' || tokenPattern.test(name), 'not a token, nor *'))
     .max(256)
     .meta({ description });
-
-/** `*`, `null`, or scheme://host[:port] with `*` in place of the leftmost labels, of the whole host, or of the port. */
-const originPattern =
-  /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/(?:\*|(?:\*\.)?(?:[a-z0-9._-]+|\[[0-9a-f:.]+\]))(?::(?:\d{1,5}|\*))?)$/i;
-
-/** Patterns that a page of any site can fulfil: `*`, `null`, and any host of a scheme, whatever the port. */
-const anySite = /^(?:\*|null|[^/]+:\/\/\*(?::.*)?)$/;
-
-const origin = z
-  .string()
-  .max(512)
-  .regex(originPattern, 'expected an origin such as https://app.example.com, https://*.example.com, or *')
-  .transform((text) => text.toLowerCase())
-  .meta({ description: 'An origin (scheme, host and port where it is not the usual one), or `*` for any.' });
 
 /** Seconds, as the header has them; a length of time such as `10m` is understood too. */
 const maxAge = z

@@ -1,3 +1,19 @@
+import { z } from 'zod';
+
+/** `*`, `null`, or scheme://host[:port] with `*` in place of the leftmost labels, of the whole host, or of the port. */
+const originPattern =
+  /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/(?:\*|(?:\*\.)?(?:[a-z0-9._-]+|\[[0-9a-f:.]+\]))(?::(?:\d{1,5}|\*))?)$/i;
+
+/** Patterns that a page of any site can fulfil: `*`, `null`, and any host of a scheme, whatever the port. */
+export const anySite = /^(?:\*|null|[^/]+:\/\/\*(?::.*)?)$/;
+
+export const origin = z
+  .string()
+  .max(512)
+  .regex(originPattern, 'expected an origin such as https://app.example.com, https://*.example.com, or *')
+  .transform((text) => text.toLowerCase())
+  .meta({ description: 'An origin (scheme, host and port where it is not the usual one), or `*` for any.' });
+
 /** Is this origin one of the configured ones? Patterns are lower case; so is what is asked for. */
 export type OriginTest = (origin: string) => boolean;
 
@@ -20,7 +36,7 @@ export function originTest(patterns: readonly string[]): OriginTest {
 }
 
 /** Browsers leave the port of the scheme out of an origin (RFC 6454 §6.2). */
-const withoutUsualPort = (origin: string): string =>
+export const withoutUsualPort = (origin: string): string =>
   origin.replace(/^(http:\/\/.+):80$|^(https:\/\/.+):443$/, '$1$2');
 
 interface Parts {

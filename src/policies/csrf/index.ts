@@ -1,0 +1,50 @@
+import { GatewayError } from '../../errors.ts';
+import type { HttpRequest } from '../../http/index.ts';
+import { originTest, withoutUsualPort } from '../fields/origins.ts';
+import type { Policy } from '../policy.ts';
+import { csrfSchema, type CsrfSettings } from './facts.ts';
+
+/** Methods that ask for no change (RFC 9110 §9.2.1), but for TRACE, which no page can send. */
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Cross-site request forgery: a page of another site has the browser of a user send a request with its cookies. */
+export const csrf: Policy<CsrfSettings> = {
+  schema: csrfSchema,
+  prepare({ additionalOrigins }) {
+    const isTrusted = originTest(additionalOrigins);
+    return {
+      onRequest({ request }) {
+        if (safeMethods.has(request.method)) return undefined;
+        const reason = foreignSign(request);
+        const from = request.header('origin')?.toLowerCase();
+        if (reason === undefined || (from !== undefined && isTrusted(from))) return undefined;
+        throw new GatewayError('cross_site', { detail: `csrf: ${reason}` });
+      },
+    };
+  },
+};
+
+/**
+ * The sign that a page of another origin sent the request; undefined where there is none. Browsers tell the relation of
+ * the two by Sec-Fetch-Site (Fetch Metadata §2.3) for addresses with TLS and of the own machine, and else by Origin (RFC
+ * 6454 §7). A request with neither is not from a page: it has no cookies that its sender does not know.
+ */
+function foreignSign(request: HttpRequest): string | undefined {
+  const site = request.header('sec-fetch-site');
+  if (site !== undefined)
+    return site === 'same-origin' || site === 'none' ? undefined : 'sec-fetch-site names another origin';
+  const from = request.header('origin');
+  return from === undefined || isOwnOrigin(from.toLowerCase(), request)
+    ? undefined
+    : 'origin is not the one of the request';
+}
+
+/**
+ * A proxy in front may have ended TLS without a word about it, so a page with https is of the same origin as a request
+ * with http. The reverse does not hold.
+ */
+function isOwnOrigin(from: string, { shownScheme, shownAuthority }: HttpRequest): boolean {
+  const own = (scheme: string): string => withoutUsualPort(`${scheme}://${shownAuthority}`);
+  const named = withoutUsualPort(from);
+  return named === own('https') || (shownScheme === 'http' && named === own('http'));
+}
