@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { compile, isProblem, type Program } from '../../cel/index.ts';
+import { compile, isProblem, type CelContext, type Program } from '../../cel/index.ts';
 import type { ItemCall, McpItem } from '../../mcp/contract.ts';
 import type { Exchange } from '../policy.ts';
-import { contextFor, type CallValues } from './context.ts';
+import { contextFor, withEveryKind, type CallValues } from './context.ts';
 import { countedAttributes } from './declared.ts';
 import { evaluate } from './evaluate.ts';
 
@@ -30,7 +30,7 @@ export const namesOf = ({ name }: McpItem, { readNames }: ItemCall): readonly st
 export function callKeysOf(key: string, what: string): CallKeys {
   const program = compile(key, countedAttributes);
   if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
-  const context = contextFor([program]);
+  const context = contextOfUse(program);
   const named = kindsIn(program);
   return (exchange, item, call) => {
     const keys = new Set<string>();
@@ -38,7 +38,7 @@ export function callKeysOf(key: string, what: string): CallKeys {
     const names = namesOf(item, call);
     if (names === undefined) return keys.add(keyOfFailures);
     for (const name of names) {
-      const value = evaluate(program, context(exchange, { ...item, name }, valuesOf(call)), exchange, what);
+      const value = evaluate(program, context(exchange, { ...item, name }, call), exchange, what);
       if (value !== null) keys.add(keyText(value));
     }
     return keys;
@@ -49,8 +49,25 @@ export function callKeysOf(key: string, what: string): CallKeys {
 export const kindsIn = (program: Program): readonly McpItem['kind'][] =>
   kinds.filter((kind) => program.uses(`mcp.${kind}`));
 
+/**
+ * Makes what an expression about uses sees. A part about another kind of item must not decide: it sees empty names where
+ * it fails.
+ */
+export function contextOfUse(
+  program: Program,
+): (exchange: Exchange, item: McpItem, call: ItemCall) => CelContext {
+  const context = contextFor([program]);
+  const readsSeveral = kindsIn(program).length > 1;
+  return (exchange, item, call) => {
+    const known = valuesOf(call);
+    const values = context(exchange, item, known);
+    const fails = readsSeveral && program.run(values, exchange) instanceof Error;
+    return fails ? withEveryKind(values, item, known) : values;
+  };
+}
+
 /** The values of a use that do not depend on its arguments. */
-export function valuesOf({ method, sessionId }: ItemCall): CallValues {
+function valuesOf({ method, sessionId }: ItemCall): CallValues {
   const members = new Map([['methodName', method]]);
   if (sessionId !== undefined) members.set('sessionId', sessionId);
   return { arguments: new Map(), members, isOpen: false };

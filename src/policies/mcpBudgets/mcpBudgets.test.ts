@@ -59,6 +59,20 @@ test('a call takes room for each name that its server may read, and leaves all o
   assert.ok(second !== undefined, 'a refused call leaves no room taken');
 });
 
+test('a key about tools and prompts of one target counts nothing of other targets', async () => {
+  const steps = prepared(mcpBudgets, [
+    {
+      maxConcurrentCalls: 1,
+      key: 'mcp.tool.target == "hr" || mcp.prompt.target == "hr" ? source.address : null',
+    },
+  ]);
+  const prompt = (target: string): McpItem => ({ kind: 'prompt', target, name: 'p' });
+  for (const item of [tool('a'), tool('a'), prompt('t'), prompt('t')])
+    assert.ok((await begin(steps, item)) !== undefined);
+  assert.ok((await begin(steps, prompt('hr'))) !== undefined);
+  assert.equal(await begin(steps, { ...tool('b'), target: 'hr' }), undefined);
+});
+
 test('a call that one budget refuses leaves the others as they were', async () => {
   const callsInProgress = new CallsInProgress();
   const steps = prepared(

@@ -1,7 +1,6 @@
 import { compile, isProblem } from '../../cel/index.ts';
 import type { CallTime, ItemCall, McpItem } from '../../mcp/contract.ts';
-import { kindsIn, namesOf, valuesOf } from '../attributes/callKey.ts';
-import { contextFor, withEveryKind } from '../attributes/context.ts';
+import { contextOfUse, kindsIn, namesOf } from '../attributes/callKey.ts';
 import { countedAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange, Policy, Steps } from '../policy.ts';
@@ -60,17 +59,12 @@ const always: Matches = () => 'matches';
 function matcher(source: string, index: number): Matches {
   const program = compile(source, countedAttributes);
   if (isProblem(program)) throw new Error(`mcpTimeouts[${String(index)}].if: ${program.message}`);
-  const context = contextFor([program]);
+  const context = contextOfUse(program);
   const kinds = kindsIn(program);
   const at = { policy: 'mcpTimeouts', rule: source, place: `[${String(index)}].if` };
   return (exchange, item, call) => {
     if (kinds.length > 0 && !kinds.includes(item.kind)) return undefined;
-    const known = valuesOf(call);
-    let values = context(exchange, item, known);
-    // A part about another kind of item must not decide: it sees empty names where it fails.
-    if (kinds.length > 1 && program.run(values, exchange) instanceof Error)
-      values = withEveryKind(values, item, known);
-    const value = evaluate(program, values, exchange, 'mcpTimeouts.if', at);
+    const value = evaluate(program, context(exchange, item, call), exchange, 'mcpTimeouts.if', at);
     if (value === true) return 'matches';
     return value === false ? undefined : 'fails';
   };
