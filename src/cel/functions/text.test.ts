@@ -32,3 +32,28 @@ test('the strings extension is there', () => {
     '" a ".trim() == "a" && "aXa".replace("a", "b") == "bXb" && "abc".substring(1, 2) == "b"',
   );
 });
+
+test('places in a text count characters as size does', () => {
+  allTrue(
+    '"a😀b".charAt(1) == "😀" && "a😀b".charAt(2) == "b" && "a😀b".charAt(3) == ""',
+    '"😀a.exe".with(t, t.substring(t.size() - 4)) == ".exe"',
+    '"a😀b".substring(1, 2) == "😀" && "a😀b".substring(3) == ""',
+    '"😀a😀a".indexOf("a") == 1 && "😀a😀a".indexOf("a", 2) == 3 && "😀".indexOf("a") == -1',
+    '"😀a😀a".lastIndexOf("a") == 3 && "😀a😀a".lastIndexOf("a", 2) == 1',
+    '"a😀b".split("") == ["a", "😀", "b"] && "a😀".replace("", "-") == "-a-😀-"',
+  );
+  allRefused(
+    /out of bounds/,
+    '"😀".charAt(2) == ""',
+    '"😀".substring(0, 2) == ""',
+    '"😀".indexOf("", 1) == 0',
+  );
+});
+
+test('the last part of a split with a limit has the rest of the text', () => {
+  allTrue(
+    '"a:b:c".split(":", 2) == ["a", "b:c"] && "a:b".split(":", 5) == ["a", "b"]',
+    '"a:b".split(":", 0) == [] && "a:b".split(":", 1) == ["a:b"] && "a:b:c".split(":", -1).size() == 3',
+    '"abc".split("", 2) == ["a", "bc"] && "".split(":", 2) == [""]',
+  );
+});

@@ -17,21 +17,39 @@ const { BOOL, DYN, INT, STRING } = CelScalar;
 const LIST = listType(DYN);
 
 /**
- * Functions of the strings extension whose time grows with more than the lengths of their texts, or that make a text
- * character by character: done here instead.
+ * Functions of the strings extension whose time grows with more than the lengths of their texts, that make a text
+ * character by character, or that count UTF-16 units or lose a rest in the library: done here instead.
  */
 const replaced: readonly CelFunc[] = [
+  celMethod('charAt', STRING, [INT], STRING, function (at) {
+    const text = String(this);
+    const start = placeOrEnd(text, at);
+    return text.slice(start, start + widthAt(text, start));
+  }),
+  celMethod('substring', STRING, [INT], STRING, function (from) {
+    const text = String(this);
+    return text.slice(placeOrEnd(text, from));
+  }),
+  celMethod('substring', STRING, [INT, INT], STRING, function (from, to) {
+    const text = String(this);
+    if (from > to) throw new Error('invalid argument to function substring: start > end');
+    return text.slice(placeOrEnd(text, from), placeOrEnd(text, to));
+  }),
   celMethod('indexOf', STRING, [STRING], INT, function (part) {
-    return BigInt(indexOf(String(this), part));
+    const text = String(this);
+    return charactersBefore(text, indexOf(text, part));
   }),
   celMethod('indexOf', STRING, [STRING, INT], INT, function (part, from) {
-    return BigInt(indexOf(String(this), part, place(this.length, from)));
+    const text = String(this);
+    return charactersBefore(text, indexOf(text, part, place(text, from)));
   }),
   celMethod('lastIndexOf', STRING, [STRING], INT, function (part) {
-    return BigInt(lastIndexOf(String(this), part));
+    const text = String(this);
+    return charactersBefore(text, lastIndexOf(text, part));
   }),
   celMethod('lastIndexOf', STRING, [STRING, INT], INT, function (part, from) {
-    return BigInt(lastIndexOf(String(this), part, place(this.length, from)));
+    const text = String(this);
+    return charactersBefore(text, lastIndexOf(text, part, place(text, from)));
   }),
   celMethod('lowerAscii', STRING, [], STRING, function () {
     return lowerAscii(String(this));
@@ -80,11 +98,48 @@ export const textFunctions: readonly CelFunc[] = [
   }),
 ];
 
-/** A place in a text of this length, or an error, as the extension has it. */
-function place(length: number, at: bigint): number {
-  if (at < 0n || at >= BigInt(length)) throw new Error(`index ${at} out of bounds [0, ${length})`);
-  return Number(at);
+/** The UTF-16 unit of a character of the text. Characters are code points, as `size` counts them. @throws Error */
+function place(text: string, at: bigint): number {
+  const unit = placeOrEnd(text, at);
+  return unit < text.length ? unit : outOfBounds(at);
 }
+
+/** The same, also for the place behind the last character. @throws Error */
+function placeOrEnd(text: string, at: bigint): number {
+  if (at < 0n || at > BigInt(text.length)) return outOfBounds(at);
+  const characters = Number(at);
+  if (!hasWide(text)) return characters;
+  charge(2 * text.length);
+  let unit = 0;
+  for (let i = 0; i < characters; i++) {
+    if (unit >= text.length) return outOfBounds(at);
+    unit += widthAt(text, unit);
+  }
+  return unit;
+}
+
+/** @throws Error */
+function outOfBounds(at: bigint): never {
+  throw new Error(`index ${at} out of bounds`);
+}
+
+/** The number of characters before a UTF-16 unit; -1 stays. */
+function charactersBefore(text: string, end: number): bigint {
+  if (end <= 0 || !hasWide(text)) return BigInt(end);
+  charge(2 * end);
+  let characters = 0;
+  for (let unit = 0; unit < end; characters++) unit += widthAt(text, unit);
+  return BigInt(characters);
+}
+
+/** Has the text characters of two UTF-16 units? */
+function hasWide(text: string): boolean {
+  charge(4 + (text.length >> 2));
+  return /[\ud800-\udbff]/.test(text);
+}
+
+/** UTF-16 units of the character at a unit. */
+const widthAt = (text: string, unit: number): number => ((text.codePointAt(unit) ?? 0) > 0xffff ? 2 : 1);
 
 export const lowerAscii = (text: string): string => withAscii(text, (run) => run.toLowerCase());
 
@@ -103,11 +158,11 @@ const asciiRuns = /[\x00-\x7f]+/g;
 /** An empty part stands between all characters, and before and behind them. */
 function replace(text: string, part: string, by: string, most: number): string {
   if (part === '') {
-    const characters = Math.min(text.length + 1, most);
-    charge(4 * text.length + by.length * characters);
+    charge(4 * text.length + by.length * Math.min(text.length + 1, most));
+    const characters = [...text];
     return (
-      Array.from(text.split(''), (character, i) => (i < most ? by + character : character)).join('') +
-      (text.length < most ? by : '')
+      characters.map((character, i) => (i < most ? by + character : character)).join('') +
+      (characters.length < most ? by : '')
     );
   }
   const places = placesOf(text, part, most);
@@ -123,20 +178,22 @@ function replace(text: string, part: string, by: string, most: number): string {
   return pieces.join('');
 }
 
-/** At most so many parts; the rest is left out, as the extension has it. */
+/** At most so many parts; the last one has the rest. */
 function split(text: string, by: string, most: number): string[] {
-  if (most === 1) return [text];
+  if (most === 0) return [];
   if (by === '') {
-    charge(4 * Math.min(text.length, most));
-    return text.split('', Number.isFinite(most) ? most : undefined);
+    charge(4 * text.length);
+    const characters = [...text];
+    if (characters.length <= most) return characters;
+    return [...characters.slice(0, most - 1), characters.slice(most - 1).join('')];
   }
   const parts: string[] = [];
   let from = 0;
-  for (const at of placesOf(text, by, most)) {
+  for (const at of placesOf(text, by, most - 1)) {
     parts.push(text.slice(from, at));
     from = at + by.length;
   }
-  if (parts.length < most) parts.push(text.slice(from));
+  parts.push(text.slice(from));
   return parts;
 }
 
