@@ -3,6 +3,7 @@ import type { McpBackend } from '../../model/index.ts';
 import type { Caller, CallerWays } from '../contract.ts';
 import type { ItemRules } from '../items/itemRules.ts';
 import type { Naming } from '../items/naming.ts';
+import type { Envelope } from '../json/envelope.ts';
 import type { Tally } from '../limits/budget.ts';
 import type { CallLimit } from '../limits/callTimeouts.ts';
 import type { CallAnswer } from '../session/callAnswer.ts';
@@ -37,6 +38,8 @@ export interface Dispatch {
   readonly checks?: MessageChecks | undefined;
   /** The checks have changed the request: it is judged again, and asked about no more. */
   readonly isChecked?: true;
+  /** The call of the client that the gateway has made a task of, where the request asks for its result. */
+  readonly tasked?: Envelope | undefined;
   /** Counts a call for its caller. */
   readonly enter: () => Tally;
   /** The time that a call may take where its target does not say it. */

@@ -15,6 +15,7 @@ import {
 import { parkedMs } from '../modern/parkedCalls.ts';
 import { RawModernClient } from '../rawModernClient.testing.ts';
 import { modernTarget } from '../modernServer.testing.ts';
+import type { Caller } from '../contract.ts';
 import type { Message } from '../rawClient.testing.ts';
 import { startRemote, type Incoming } from '../remoteServer.testing.ts';
 import { until } from '../../until.testing.ts';
@@ -442,6 +443,35 @@ test('a client that hangs up takes back the task that the gateway has made of it
   await assert.rejects(call);
   await until('the task is taken back', () => seen.length === 3);
   assert.deepEqual(seen, ['call {}', 'result of task-1', 'cancel task-1']);
+});
+
+test('the time of a tool also limits the wait for the result of its task', async (t) => {
+  const server = await startRemote(t);
+  const task = { taskId: 'task-1', status: 'working', createdAt: '2026-01-01T00:00:00Z', ttl: null };
+  server.listed = () => [
+    { name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } },
+  ];
+  server.tools['long'] = (x) => x.json({ jsonrpc: '2.0', id: x.id, result: { task } });
+  server.methods['tasks/result'] = () => undefined;
+  const ofPolicy: Partial<Caller> = {
+    callTime: ({ name }, { method }) =>
+      name === 'long' && method === 'tools/call' ? { ms: 301 } : undefined,
+  };
+  for (const [of, toolTimeoutsMs] of [
+    [{}, { long: 301 }],
+    [ofPolicy, {}],
+  ] as const) {
+    const target = remoteTarget(server.url, { callTimeoutMs: 60_000, toolTimeoutsMs });
+    const harness = await startHarness({
+      caller: () => ({ ...alice, ...of }),
+      backend: mcpBackend({ targets: [target] }),
+    });
+    t.after(() => harness.close());
+    const client = new RawModernClient(harness.url, capabilities);
+    await client.post('tools/list');
+    const { json } = await client.post('tools/call', { name: 'long' });
+    assert.match(json.error?.message ?? '', /301/);
+  }
 });
 
 test('the server is told that a call is cancelled when its client does not answer a question in time', async (t) => {

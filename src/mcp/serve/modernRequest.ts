@@ -46,17 +46,21 @@ export function whenReady(
   else held.ready.then(run, failed);
 }
 
-/** Judges a message and sends it to its target. */
+/**
+ * Judges a message and sends it to its target.
+ * @param tasked the call whose result the message asks for
+ */
 export function send(
   { options, client, message: asked }: ModernRequest,
   { session }: HeldSession,
   answer: CallAnswer,
   message: Envelope,
+  tasked?: Envelope,
 ): void {
   session.unused = false;
   const x = dispatchFor(options, client, session, answer);
   const notes = message.method === asked.method ? x.notes : notesOfOwn(x.notes);
-  prepareMessage({ ...x, notes, headers: paramHeaders(client.request) }, message)();
+  prepareMessage({ ...x, notes, headers: paramHeaders(client.request), tasked }, message)();
 }
 
 /**

@@ -116,7 +116,7 @@ export function prepareForTarget(x: Dispatch, asked: TargetRequest): () => void 
   if (x.naming.federated && !filters.some((filter) => filter instanceof ContentsFilter))
     filters.push(new ResourceUriFilter(x.naming, name));
   filters.push(tasks.view(request, reader, task ?? used, itemRules));
-  const limit = limitOfCall(x, request, name, used);
+  const limit = limitOfCall(x, x.tasked ?? request, name, used ?? taskedItem(x, task));
   const filter = filters.length === 1 ? filters[0] : new ResponseFilters(filters);
   const given = x.headers === undefined || x.headers.length === 0 ? undefined : x.headers;
   const out: Outgoing =
@@ -237,6 +237,10 @@ const useOf = (x: Dispatch, request: Envelope, { kind, name, template }: UsedIte
   ...itemCallOf(x.http, request, x.settings),
   readNames: () => readingsOf(kind, name, template),
 });
+
+/** The item of the call whose result a request asks for: the client waits for the response to its call. */
+const taskedItem = ({ tasked }: Dispatch, task: KnownTask | undefined): UsedItem | undefined =>
+  tasked === undefined || task?.item === undefined ? undefined : { ...task.item, template: false };
 
 /** The time that a call may take without progress: a policy about single calls counts before all settings. */
 function limitOfCall(x: Dispatch, request: Envelope, target: string, used: UsedItem | undefined): CallLimit {

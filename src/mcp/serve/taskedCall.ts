@@ -27,7 +27,7 @@ export const taskedCall = (
 ): TaskedCall => ({
   awaitResult: (taskId) => {
     try {
-      send(modern, held, answer(), ownMessage('tasks/result', JSON.stringify({ taskId })));
+      send(modern, held, answer(), ownMessage('tasks/result', JSON.stringify({ taskId })), modern.message);
     } catch (error) {
       const { text, idSpan } = modern.message;
       respondError(answer(), asGatewayError(error), cut(text, idSpan));
