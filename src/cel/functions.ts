@@ -4,6 +4,7 @@ import { addressFunctions, cidr, ip } from './functions/addresses.ts';
 import { encodingFunctions } from './functions/encoding.ts';
 import { headerFunctions } from './functions/headers.ts';
 import { mathFunctions } from './functions/math.ts';
+import { numbersOfTexts } from './functions/numbersOfTexts.ts';
 import { textFunctions } from './functions/text.ts';
 import { compileRegex } from '../regex/index.ts';
 
@@ -16,6 +17,7 @@ export const functions: readonly CelFunc[] = [
   ...addressFunctions,
   ...mathFunctions,
   ...headerFunctions,
+  ...numbersOfTexts,
   celMethod('merge', MAP, [MAP], MAP, function (other) {
     return new Map([...this.entries(), ...other.entries()]) as ReadonlyMap<string, string>;
   }),
