@@ -134,3 +134,23 @@ test('a limit of calls does not keep a server subscribed when its client has lef
   await until('the stream is gone', () => harness.runtime.view().sessions[0]?.streams === 0);
   assert.deepEqual(await subscribed(), []);
 });
+
+test('one listening client subscribes to several resources where one call at a time may be in progress', async (t) => {
+  let inProgress = 0;
+  const harness = await startHarness({
+    caller: () => ({
+      principal: 'alice',
+      count: () => {
+        if (inProgress > 0) return Promise.reject(new GatewayError('mcp_budget_full'));
+        inProgress++;
+        return Promise.resolve(() => void inProgress--);
+      },
+    }),
+  });
+  t.after(() => harness.close());
+  const client = new RawModernClient(harness.url);
+  const wanted = { resourceSubscriptions: ['test://one', 'test://two', 'test://three'] };
+  const { events, honoured } = await client.listen(wanted);
+  assert.deepEqual(honoured, wanted);
+  await events.cancel();
+});
