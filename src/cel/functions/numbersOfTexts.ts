@@ -8,11 +8,13 @@ import { CelScalar, celFunc, celUint, type CelFunc } from '@bufbuild/cel';
 const { DOUBLE, INT, STRING, UINT } = CelScalar;
 
 const wholeNumber = /^[+-]?\d+$/;
+/** 64 bits have 20 digits. To read a text of millions of digits would delay other requests for seconds. */
+const mostCharacters = 64;
 const decimalNumber = /^(?:NaN|[+-]?(?:Infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?))$/;
 
 /** @throws Error for a text that is no whole number, or none of 64 bits */
 function whole(text: string, limited: (value: bigint) => bigint): bigint {
-  const value = wholeNumber.test(text) ? BigInt(text) : undefined;
+  const value = text.length <= mostCharacters && wholeNumber.test(text) ? BigInt(text) : undefined;
   if (value === undefined || limited(value) !== value) throw new Error('not a whole number of 64 bits');
   return value;
 }
