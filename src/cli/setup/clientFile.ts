@@ -122,12 +122,19 @@ function serverOf(
 /** The client puts a value of its own in, such as that of `${input:key}`. */
 const isPlaceholder = (text: string): boolean => /\$\{[^}]*\}/.test(text);
 
-/** Texts by name. A placeholder of the client becomes an empty value, and is reported. */
-function valuesOf(value: unknown, lost: (name: string) => void): Record<string, string> {
+/** A shell puts a value of its own in, such as that of `$TOKEN`. */
+const isOfShell = (text: string): boolean => /\$[\w{(]|`/.test(text);
+
+/** Texts by name. A placeholder becomes an empty value, and is reported. */
+function valuesOf(
+  value: unknown,
+  lost: (name: string) => void,
+  isUnknown = isPlaceholder,
+): Record<string, string> {
   if (!isFields(value)) return {};
   return Object.fromEntries(
     Object.entries(value).map(([name, text]) => {
-      const isLost = isPlaceholder(String(text));
+      const isLost = isUnknown(String(text));
       if (isLost) lost(name);
       return [name, isLost ? '' : String(text)];
     }),
@@ -183,17 +190,21 @@ const superfluous = new Set([
   'help',
 ]);
 
+/** The words of a command line, with the quotes of a shell. */
+const wordsOf = (line: string): string[] =>
+  [...line.matchAll(/(?:[^\s"']+|"(?:\\.|[^"\\])*"|'[^']*')+/g)].map(([word]) =>
+    word.replaceAll(
+      /"((?:\\.|[^"\\])*)"|'([^']*)'/g,
+      (_all, double?: string, single?: string) => double?.replaceAll(/\\(.)/g, '$1') ?? single ?? '',
+    ),
+  );
+
 /** Command lines of supergateway in a script, each of which serves one server. */
 function supergateway(text: string): Taken {
   const servers: Server[] = [];
   const left: string[] = [];
   for (const line of text.replaceAll(/\\\r?\n/g, ' ').split('\n')) {
-    const words = [...line.matchAll(/(?:[^\s"']+|"(?:\\.|[^"\\])*"|'[^']*')+/g)].map(([word]) =>
-      word.replaceAll(
-        /"((?:\\.|[^"\\])*)"|'([^']*)'/g,
-        (_all, double?: string, single?: string) => double?.replaceAll(/\\(.)/g, '$1') ?? single ?? '',
-      ),
-    );
+    const words = wordsOf(line);
     const at = words.findIndex((word) => /(?:^|[\s/])supergateway(?:@[\w.]+)?(?::\S+)?$/.test(word));
     if (at < 0 || line.trimStart().startsWith('#')) continue;
     const flags = new Map<string, string[]>();
@@ -213,22 +224,29 @@ function supergateway(text: string): Taken {
       )
         left.push(`--${name}: the gateway has no such setting, or another one`);
     if (stdio !== '') {
-      const [command = '', ...args] = stdio.split(/\s+/);
+      // supergateway gives the text to a shell.
+      const [command = '', ...args] = wordsOf(stdio);
       const last = args.find((word) => /[@/]/.test(word) && !word.startsWith('-')) ?? args.at(-1) ?? command;
-      servers.push(local(freeName(last, servers), { command, args, env: {} }, servers));
+      const name = freeName(last, servers);
+      for (const word of [command, ...args].filter(isOfShell))
+        left.push(
+          `${name}: ${word} names a value that only the shell knows; write it into the configuration`,
+        );
+      servers.push(local(name, { command, args, env: {} }, servers));
     } else if (URL.canParse(url)) {
       const bearer = first('oauth2Bearer');
       const headers = {
         ...headersOf(flags.get('header') ?? []),
         ...(bearer !== '' && { Authorization: `Bearer ${bearer}` }),
       };
-      servers.push(
-        remote(
-          freeName(new URL(url).hostname, servers),
-          { url, kind: sse === '' ? 'http' : 'sse', headers },
-          servers,
-        ),
+      const name = freeName(new URL(url).hostname, servers);
+      const known = valuesOf(
+        headers,
+        (field) =>
+          left.push(`${name}.headers.${field}: it names a value that only the shell knows; set it in .env`),
+        isOfShell,
       );
+      servers.push(remote(name, { url, kind: sse === '' ? 'http' : 'sse', headers: known }, servers));
     } else left.push(`${line.trim()}: it names no server`);
   }
   if (servers.length === 0)

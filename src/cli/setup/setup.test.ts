@@ -276,6 +276,34 @@ docker run supercorp/supergateway --sse=https://a.example/sse --oauth2Bearer abc
   assert.deepEqual(left, ['--cors: the gateway has no such setting, or another one']);
 });
 
+test('a command within a command line of supergateway keeps its quoted words', () => {
+  const { servers } = importing(
+    'supergateway',
+    `supergateway --stdio 'uvx mcp-server-git --repository "/srv/my code"'
+supergateway --stdio "npx -y notes --title \\"two words\\" --by 'A B'"
+`,
+  );
+  assert.deepEqual(targetsOf(servers), [
+    { name: 'my-code', stdio: { cmd: 'uvx', args: ['mcp-server-git', '--repository', '/srv/my code'] } },
+    { name: 'A-B', stdio: { cmd: 'npx', args: ['-y', 'notes', '--title', 'two words', '--by', 'A B'] } },
+  ]);
+});
+
+test('reports variables of the shell in command lines of supergateway', () => {
+  const { servers, left } = importing(
+    'supergateway',
+    `supergateway --sse https://a.example/sse --oauth2Bearer "$TOKEN" --header "X-A: \${KEY}"
+supergateway --stdio "npx files $HOME/docs"
+`,
+  );
+  assert.deepEqual(servers[0]?.secrets, { A_EXAMPLE_X_A: '', A_EXAMPLE_AUTHORIZATION: '' });
+  assert.deepEqual(left, [
+    'a-example.headers.X-A: it names a value that only the shell knows; set it in .env',
+    'a-example.headers.Authorization: it names a value that only the shell knows; set it in .env',
+    'docs: $HOME/docs names a value that only the shell knows; write it into the configuration',
+  ]);
+});
+
 test('refuses files that are not those of a client', () => {
   for (const [kind, text] of [
     ['claude', '{'],
