@@ -302,3 +302,17 @@ test('stateless is for a program, and for one that may start again', () => {
     /stateless: contradicts resume: false/,
   );
 });
+
+test('a policy about requests to servers is warned of where every server is a child process', () => {
+  const stdio = '{name: a, stdio: {cmd: node}}';
+  const remote = '{name: b, mcp: {host: "http://b/mcp"}}';
+  const warned = (policy: string, targets: string): boolean =>
+    loaded(
+      `gateways: {default: {port: 1}}\nmcp: {targets: [${targets}], policies: {${policy}}}`,
+    ).warnings.some(({ message }) => message.includes('no HTTP request is sent to them'));
+  for (const policy of ['backendAuth: {key: k}', 'requestHeaderModifier: {set: {x-team: a}}']) {
+    assert.equal(warned(policy, stdio), true, policy);
+    assert.equal(warned(policy, `${stdio}, ${remote}`), false, policy);
+  }
+  assert.equal(warned('responseHeaderModifier: {set: {x-team: a}}', stdio), false);
+});

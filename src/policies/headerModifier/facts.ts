@@ -90,7 +90,7 @@ export type HeaderModifierSettings = z.output<typeof requestHeaderModifierSchema
 export const requestHeaderModifierFacts = {
   schema: requestHeaderModifierSchema,
   on: ['route', 'backend', 'service', 'target'],
-  about: 'request',
+  about: 'connection',
 } as const satisfies PolicyFacts;
 
 export const responseHeaderModifierFacts = {
