@@ -316,3 +316,21 @@ test('a policy about requests to servers is warned of where every server is a ch
   }
   assert.equal(warned('responseHeaderModifier: {set: {x-team: a}}', stdio), false);
 });
+
+test('cipher suites of which none belongs to an allowed version of TLS are refused', () => {
+  const [older, newest] = ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', 'TLS_AES_128_GCM_SHA256'];
+  const listener = (tls: string) => `gateways: {default: {port: 1, tls: {cert: a.pem, key: a.key, ${tls}}}}`;
+  const frontend = (tls: string) => `frontendPolicies: {tls: {${tls}}}`;
+  for (const text of [
+    listener(`cipherSuites: [${newest}], maxTLSVersion: TLS_V1_2`),
+    listener(`cipherSuites: [${older}], minTlsVersion: TLS_V1_3`),
+    frontend(`cipherSuites: [${newest}], maxVersion: TLS_V1_2`),
+    frontend(`cipherSuites: [${older}], minVersion: TLS_V1_3`),
+  ]) {
+    const [problem = '', ...more] = problemsOf(text);
+    assert.match(problem, /tls\.cipherSuites: none of them belongs to a version of TLS that is allowed$/);
+    assert.deepEqual(more, []);
+  }
+  for (const tls of [`cipherSuites: [${older}]`, `cipherSuites: [${newest}]`, 'minTLSVersion: TLS_V1_3'])
+    loaded(listener(tls));
+});

@@ -17,7 +17,7 @@ import { keepalives } from './keepalives.ts';
 import { proxyProtocol } from './proxyProtocol.ts';
 import { store } from './store.ts';
 import { frontendTracing, tracing } from './tracing.ts';
-import { frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
+import { frontendHasSuite, frontendSuites, frontendTlsFields, frontendVersionsInOrder } from './serverTls.ts';
 
 /** RFC 9113 §6.9.1. */
 const WINDOW_MOST = 2_147_483_647;
@@ -408,6 +408,7 @@ export const frontendSchema = fields(
         path: ['maxVersion'],
         error: 'is older than the oldest version allowed',
       })
+      .refine(frontendHasSuite, frontendSuites)
       .optional()
       .describe('TLS of clients, where a listener says nothing else.'),
     tcp: fields({ keepalives: keepalives.describe('TCP keep-alive towards clients.') })

@@ -49,6 +49,14 @@ interface Versions {
 
 const inOrder = ({ least, most }: Versions): boolean => !(least === 'TLSv1.3' && most === 'TLSv1.2');
 
+const isOfTls13 = (suite: string): boolean => suite.startsWith('TLS_');
+
+/** Without a suite for one of the versions, every handshake would fail. */
+const haveSuite = ({ least, most }: Versions, chosen: readonly string[] = usualSuites): boolean =>
+  (most !== 'TLSv1.2' && chosen.some(isOfTls13)) || (least !== 'TLSv1.3' && !chosen.every(isOfTls13));
+
+const noSuite = 'none of them belongs to a version of TLS that is allowed';
+
 /** `tls` of a listener or gateway. */
 export const serverTls = fields(
   {
@@ -83,6 +91,7 @@ export const serverTls = fields(
         tls.maxTLSVersion === undefined ? 'maxTlsVersion' : 'maxTLSVersion',
         'is older than the oldest version allowed',
       );
+    else if (!haveSuite({ least, most }, tls.cipherSuites)) issue('cipherSuites', noSuite);
   })
   .meta({ id: 'tls' });
 
@@ -94,12 +103,21 @@ export const frontendTlsFields = {
   keyExchangeGroups,
 };
 
-export const frontendVersionsInOrder = ({
+interface FrontendVersions {
+  readonly minVersion?: Versions['least'];
+  readonly maxVersion?: Versions['most'];
+}
+
+export const frontendVersionsInOrder = ({ minVersion: least, maxVersion: most }: FrontendVersions): boolean =>
+  inOrder({ least, most });
+
+export const frontendHasSuite = ({
   minVersion: least,
   maxVersion: most,
-}: {
-  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;
-  readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;
-}): boolean => inOrder({ least, most });
+  cipherSuites: chosen,
+}: FrontendVersions & { readonly cipherSuites?: readonly string[] | undefined }): boolean =>
+  !inOrder({ least, most }) || haveSuite({ least, most }, chosen);
+
+export const frontendSuites = { path: ['cipherSuites'], error: noSuite };
 
 export type ServerTlsSettings = z.output<typeof serverTls>;

@@ -144,7 +144,8 @@ export class ServerIdentity {
         ciphers: ciphers.join(':'),
         honorCipherOrder: true,
         minVersion,
-        maxVersion,
+        // OpenSSL lists the suites of TLS 1.3 apart, and accepts all of them where this list names none.
+        maxVersion: ciphers.some((suite) => suite.startsWith('TLS_')) ? maxVersion : 'TLSv1.2',
       };
       const server = this.serverWith(context, first, further);
       server.on('secureConnection', (socket) => {

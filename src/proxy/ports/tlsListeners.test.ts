@@ -381,6 +381,7 @@ test('TLS below 1.2 and suites that were not chosen are refused; HTTP/1.1 is neg
     maxVersion: 'TLSv1.2',
     ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256',
   });
+  await refused(plane, { servername: 'app.test', minVersion: 'TLSv1.3' });
   await refused(plane, { servername: 'app.test', ALPNProtocols: ['acme-tls/1'] });
 });
 
