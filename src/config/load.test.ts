@@ -334,3 +334,21 @@ test('cipher suites of which none belongs to an allowed version of TLS are refus
   for (const tls of [`cipherSuites: [${older}]`, `cipherSuites: [${newest}]`, 'minTLSVersion: TLS_V1_3'])
     loaded(listener(tls));
 });
+
+test('a listener that TLS of all listeners leaves no version and suite for is warned of', () => {
+  const warned = (frontend: string, own: string): readonly string[] =>
+    loaded(
+      `frontendPolicies: {tls: {${frontend}}}\ngateways: {web: {port: 1, tls: {cert: a.pem, key: a.key, ${own}}}}`,
+    )
+      .warnings.filter(({ path }) => path === 'frontendPolicies.tls')
+      .map(({ message }) => message);
+  for (const [frontend, own] of [
+    ['minVersion: TLS_V1_3', 'maxTLSVersion: TLS_V1_2'],
+    ['maxVersion: TLS_V1_2', 'cipherSuites: [TLS_AES_128_GCM_SHA256]'],
+  ] as const) {
+    const [message = '', ...more] = warned(frontend, own);
+    assert.match(message, /^with the settings of the listener web, no version .*: no client can connect$/);
+    assert.deepEqual(more, []);
+  }
+  assert.deepEqual(warned('minVersion: TLS_V1_3', 'maxTLSVersion: TLS_V1_3'), []);
+});

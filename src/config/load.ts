@@ -105,6 +105,7 @@ function loadTree(tree: Tree, { file, env }: LoadOptions): LoadResult {
     top: placeOf([]),
     admin: placeOf(['config', 'adminAddr']),
     auditChain: placeOf(['config', 'audit', 'chain']),
+    frontendTls: placeOf(['frontendPolicies', 'tls']),
     ...(namesModules(valueAt(value, levelPath)) && { moduleLevels: placeOf(levelPath) }),
   };
   return {

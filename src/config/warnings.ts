@@ -29,6 +29,7 @@ import {
 } from '../policies/facts.ts';
 import { warnOfNames } from './nameWarnings.ts';
 import { suggestion } from './nearest.ts';
+import { haveSuite } from './schema/serverTls.ts';
 import type { Problem } from './problem.ts';
 
 /**
@@ -42,6 +43,7 @@ export function warningsOf(
     readonly top: Place;
     readonly admin: Place;
     readonly auditChain: Place;
+    readonly frontendTls: Place;
     readonly moduleLevels?: Place;
   },
   routes: readonly (Route | TcpRoute)[],
@@ -80,6 +82,12 @@ export function warningsOf(
   for (const bind of model.binds)
     for (const listener of bind.listeners)
       if (model.process.trustedProxies === undefined) warnOfOpenConsole(bind, listener, warn);
+  // A listener that contradicts itself is refused, so the contradiction is to what holds for all.
+  for (const { name } of model.binds.flatMap(({ listeners }) => listeners).filter(failsHandshakes))
+    warn(
+      places.frontendTls,
+      `with the settings of the listener ${name}, no version of TLS with a cipher suite is left: no client can connect`,
+    );
   const served = new Set<Route>();
   const raw = new Set<TcpRoute | UdpRoute>();
   for (const listener of model.binds.flatMap((bind) => bind.listeners)) {
@@ -98,6 +106,12 @@ export function warningsOf(
     if (!served.has(route as Route) && !raw.has(route as TcpRoute))
       warn(route.place, 'no listener of its gateways serves any of its host names; the route is never used');
   return warnings;
+}
+
+function failsHandshakes(listener: Listener): boolean {
+  if (!('tls' in listener) || listener.tls === undefined) return false;
+  const { minVersion: least, maxVersion: most, ciphers } = listener.tls;
+  return (least === 'TLSv1.3' && most === 'TLSv1.2') || !haveSuite({ least, most }, ciphers);
 }
 
 type Warn = (place: Place, message: string, hint?: string) => void;

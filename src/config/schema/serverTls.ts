@@ -52,7 +52,7 @@ const inOrder = ({ least, most }: Versions): boolean => !(least === 'TLSv1.3' &&
 const isOfTls13 = (suite: string): boolean => suite.startsWith('TLS_');
 
 /** Without a suite for one of the versions, every handshake would fail. */
-const haveSuite = ({ least, most }: Versions, chosen: readonly string[] = usualSuites): boolean =>
+export const haveSuite = ({ least, most }: Versions, chosen: readonly string[] = usualSuites): boolean =>
   (most !== 'TLSv1.2' && chosen.some(isOfTls13)) || (least !== 'TLSv1.3' && !chosen.every(isOfTls13));
 
 const noSuite = 'none of them belongs to a version of TLS that is allowed';
