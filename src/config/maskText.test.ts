@@ -62,6 +62,25 @@ test('a text that is no YAML is not shown', () => {
   assert.equal(masked('binds: [\n  key: secret'), undefined);
 });
 
+test('a text that gives a field twice is not shown, since the second value is no part of the configuration', () => {
+  for (const field of ['key', '__proto__'])
+    assert.equal(masked(`config: { session: { key: first, ${field}: second } }\n`), undefined, field);
+});
+
+test('a value that a merge brings and its map overrides is replaced, unless another field has it', () => {
+  const text = `binds:
+- port: 1
+  listeners:
+  - policies: &shared
+      cors: { allowOrigins: [a] }
+      apiKey: { keys: [{ key: one }] }
+  - policies:
+      <<: [*shared, { apiKey: { keys: [{ key: two }] } }]
+      cors: { allowOrigins: [b] }
+`;
+  assert.equal(masked(text), text.replace('one', '"masked"').replace('two', '"masked"'));
+});
+
 test('a value that holds a secret is replaced as a whole', () => {
   assert.equal(
     masked("a: { host: 'http://h/mcp?api_key=opaque', port: 1 }\n"),

@@ -1,7 +1,7 @@
 import { eachSecretField } from '../schema/index.ts';
 import type { Path } from './path.ts';
 import { documentSchema } from './schema/document.ts';
-import { readTree } from './tree.ts';
+import { readTree, type Extent } from './tree.ts';
 
 /** A variable in place of a value tells no secret. */
 const isVariable = (text: string): boolean => /^["']?\$(?:\w+|\{\w+\})["']?$/.test(text);
@@ -15,8 +15,9 @@ export interface SecretTests {
 
 /**
  * Replaces the secrets that stand in the text of a configuration: values of the fields that the schema marks, and of
- * fields whose name or value looks like a secret. The configuration need not fit the schema. Comments stay.
- * @returns undefined for a text that is no YAML, whose secrets have no place
+ * fields whose name or value looks like a secret. Values that no field has, because a merge is overridden, count as
+ * secrets. The configuration need not fit the schema. Comments stay.
+ * @returns undefined for a text that is no YAML or gives a field twice: its secrets have no place
  */
 export function maskText(
   text: string,
@@ -24,24 +25,27 @@ export function maskText(
   { isSecretName, holdsSecret }: SecretTests,
 ): string | undefined {
   const tree = readTree(text, '', {}, () => true);
-  if (tree.value === undefined) return undefined;
-  const extents = new Map<number, readonly [start: number, end: number]>();
-  const mask = (path: Path): void => {
-    const extent = tree.extent(path);
+  if (tree.value === undefined || tree.problems.length > 0) return undefined;
+  const extents = new Map<number, Extent>();
+  const inUse = new Set<number>();
+  const mask = (extent: Extent | undefined): void => {
     if (extent !== undefined && !isVariable(text.slice(...extent))) extents.set(extent[0], extent);
   };
   eachSecretField(documentSchema, tree.value, (field, { kind, masked }) => {
     if (kind === 'variable' && masked !== 'field') return;
-    for (const path of leaves(valueAt(tree.value, field), field)) mask(path);
+    for (const path of leaves(valueAt(tree.value, field), field)) mask(tree.extent(path));
   });
   for (const path of leaves(tree.value, [])) {
     const value = valueAt(tree.value, path);
+    const extent = tree.extent(path);
+    if (extent !== undefined) inUse.add(extent[0]);
     if (
       path.some((part) => typeof part === 'string' && isSecretName(part) && part !== 'authorization') ||
       (typeof value === 'string' && holdsSecret(value))
     )
-      mask(path);
+      mask(extent);
   }
+  for (const extent of tree.overridden()) if (!inUse.has(extent[0])) mask(extent);
   let masked = text;
   for (const [start, end] of [...extents.values()].toSorted(([a], [b]) => b - a))
     masked = `${masked.slice(0, start)}${JSON.stringify(mark)}${masked.slice(start, end).endsWith('\n') ? '\n' : ''}${masked.slice(end)}`;

@@ -36,8 +36,13 @@ export interface Tree {
   /** The text of a scalar as written, after variables were put in; undefined for maps and lists. */
   written(path: Path): Written | undefined;
   /** The offsets of a scalar in the text, quotes included; undefined for maps and lists. */
-  extent(path: Path): readonly [start: number, end: number] | undefined;
+  extent(path: Path): Extent | undefined;
+  /** The scalars that a merge key brings, and that its map overrides. An anchor may give them to another field. */
+  overridden(): Iterable<Extent>;
 }
+
+/** The offsets of a scalar in the text. */
+export type Extent = readonly [start: number, end: number];
 
 interface Written {
   readonly text: string;
@@ -99,6 +104,8 @@ class TreeReader {
   readonly #variables = new Set<string>();
   /** The place of the whole document. */
   #top: Spot | undefined;
+  /** What merge keys bring and other fields override. */
+  readonly #overridden: Spot[] = [];
   /** The value of each alias: resolved in one pass, because yaml's own way walks the document every time. */
   readonly #aliases = new Map<Alias, Node>();
   /** Targets that are being read; an alias to one of them would never end. */
@@ -124,7 +131,8 @@ class TreeReader {
       variables: this.#variables,
       place: (path, part, offset) => this.#place(path, part, offset),
       written: (path) => this.#written(path),
-      extent: (path) => this.#extent(path),
+      extent: (path) => extentOf(this.#spot(path)),
+      overridden: () => this.#overridden.flatMap((spot) => [...extentsIn(spot)]),
     };
   }
 
@@ -274,7 +282,12 @@ class TreeReader {
   #note(path: Path, above: Spot | undefined, spot: Spot): Spot {
     const part = path.at(-1);
     if (above === undefined || part === undefined) this.#top = spot;
-    else (above.parts ??= new Map()).set(part, spot);
+    else {
+      above.parts ??= new Map();
+      const before = above.parts.get(part);
+      if (before !== undefined) this.#overridden.push(before);
+      above.parts.set(part, spot);
+    }
     return spot;
   }
 
@@ -309,11 +322,6 @@ class TreeReader {
     return spot;
   }
 
-  #extent(path: Path): readonly [number, number] | undefined {
-    const range = this.#spot(path)?.scalar?.range;
-    return range && [range[0], range[1]];
-  }
-
   #written(path: Path): Written | undefined {
     const spot = this.#spot(path);
     if (spot?.scalar === undefined) return undefined;
@@ -324,6 +332,17 @@ class TreeReader {
       variables: expansion?.used ?? [],
     };
   }
+}
+
+function extentOf(spot: Spot | undefined): Extent | undefined {
+  const range = spot?.scalar?.range;
+  return range && [range[0], range[1]];
+}
+
+function* extentsIn(spot: Spot): Iterable<Extent> {
+  const own = extentOf(spot);
+  if (own !== undefined) yield own;
+  for (const part of spot.parts?.values() ?? []) yield* extentsIn(part);
 }
 
 function textOf(node: Scalar.Parsed): string {
