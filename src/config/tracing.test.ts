@@ -129,7 +129,12 @@ test('settings of frontendPolicies.tracing that cannot work are refused by name'
   assert.match(problemsWith({ backend: 'b' }), /exactly one of host, backend/);
   assert.match(problemsWith({ policies: {} }), /tracing\.policies: .*not built/);
   assert.match(problemsWith({ resources: { a: 'request.path' } }), /resources\.a: .*request/);
-  assert.match(problemsWith({ resources: { a: '[1]' } }), /comes to a text, a number, true or false/);
+  for (const value of ['[1]', 'duration("1s")', '[timestamp(0)]', '9007199254740993'])
+    assert.match(
+      problemsWith({ resources: { a: value } }),
+      /resources\.a: .*comes to a text, a number, true or false/,
+      value,
+    );
   assert.match(problemsWith({ resources: { a: '1 / 0' } }), /always fails/);
   assert.match(problemsWith({ filter: '1' }), /must come to true or false/);
 });

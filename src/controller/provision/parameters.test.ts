@@ -27,6 +27,14 @@ test('a number of replicas replaces an autoscaler, and the other way round', () 
   assert.deepEqual(chosenParameters(scaled, {}).autoscaling, { maxReplicas: 3 });
 });
 
+test('an attribute of the proxy that comes to a time is a problem of the parameters', () => {
+  const tracing = { otlpEndpoint: 'http://collector:4317', resources: { age: 'duration("1s")' } };
+  assert.match(
+    JSON.stringify(readParameters({ tracing })),
+    /"problem":.*comes to a text, a number, true or false/,
+  );
+});
+
 test('overlays apply in order, so that a null in the second removes a default', () => {
   const overlay = (spec: object) => ({ overlays: { deployment: { spec: { ...spec } } } });
   const [first, second] = [overlay({ a: 1 }), overlay({ b: null })];

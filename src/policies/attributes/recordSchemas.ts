@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { compile, fromCel, type CelProblem } from '../../cel/index.ts';
+import { compile, type CelProblem } from '../../cel/index.ts';
 import { mayHoldShownSecret } from '../../schema/index.ts';
 import { addProblem, condition } from '../fields/expression.ts';
 import { endedAttributes, samplingAttributes } from './declared.ts';
+import { jsonOf } from './endedRequest.ts';
 import { expressionWork } from './evaluate.ts';
 import { compileField } from './recordFields.ts';
 import { shareOf } from './sampling.ts';
@@ -34,7 +35,7 @@ export const constant = (description: string) =>
         addProblem(ctx, [], program.message, program.offset, program.notBuilt);
         return z.NEVER;
       }
-      const value = fromCel(program.run({}, { workLeft: expressionWork }));
+      const value = jsonOf(program.run({}, { workLeft: expressionWork }));
       if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
       addProblem(ctx, [], 'expected an expression that comes to a text, a number, true or false', 0);
       return z.NEVER;
