@@ -1,8 +1,8 @@
 import { isCelList, isCelMap, isCelUint } from '@bufbuild/cel';
 import type { CelInput } from '@bufbuild/cel';
-import { create } from '@bufbuild/protobuf';
+import { create, isMessage, toJson } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
-import { DurationSchema } from '@bufbuild/protobuf/wkt';
+import { DurationSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
 
 /**
  * JSON data as CEL values. Done by hand because the library guesses: an object with a member `$typeName` would be
@@ -26,23 +26,30 @@ export function toCel(value: unknown): CelInput {
   }
 }
 
+const refuse = (value: unknown): never => {
+  throw new Error(typeof value === 'bigint' ? 'integer out of range for JSON' : 'the value has no JSON form');
+};
+
 /**
  * Back to what JSON can say.
- * @throws Error for anything else, such as a time
+ * @param withoutForm what stands for anything else, such as a time
+ * @throws Error for anything else, unless `withoutForm` is given
  */
-export function fromCel(value: unknown): unknown {
+export function fromCel(value: unknown, withoutForm: (value: unknown) => unknown = refuse): unknown {
   if (value === null || ['string', 'boolean', 'number'].includes(typeof value)) return value;
   if (typeof value === 'bigint') {
     if (value > BigInt(Number.MAX_SAFE_INTEGER) || value < BigInt(Number.MIN_SAFE_INTEGER))
-      throw new Error('integer out of range for JSON');
+      return withoutForm(value);
     return Number(value);
   }
-  if (isCelUint(value)) return fromCel(value.value);
+  if (isCelUint(value)) return fromCel(value.value, withoutForm);
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
-  if (Array.isArray(value) || isCelList(value)) return [...value].map(fromCel);
+  if (Array.isArray(value) || isCelList(value)) return [...value].map((item) => fromCel(item, withoutForm));
   if (value instanceof Map || isCelMap(value))
-    return Object.fromEntries([...value.entries()].map(([key, item]) => [keyText(key), fromCel(item)]));
-  throw new Error('the value has no JSON form');
+    return Object.fromEntries(
+      [...value.entries()].map(([key, item]) => [keyText(key), fromCel(item, withoutForm)]),
+    );
+  return withoutForm(value);
 }
 
 const keyText = (key: unknown): string => (isCelUint(key) ? String(key.value) : String(key));
@@ -67,4 +74,10 @@ export function durationMs(value: unknown): number | undefined {
   const { message } = value as { message?: { $typeName?: string; seconds?: bigint; nanos?: number } };
   if (message?.$typeName !== 'google.protobuf.Duration') return undefined;
   return Number(message.seconds ?? 0n) * 1000 + (message.nanos ?? 0) / 1e6;
+}
+
+/** A CEL timestamp as RFC 3339 has it; undefined for any other value. */
+export function timeText(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || !('message' in value)) return undefined;
+  return isMessage(value.message, TimestampSchema) ? toJson(TimestampSchema, value.message) : undefined;
 }

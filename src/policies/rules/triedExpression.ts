@@ -4,6 +4,7 @@ import {
   fromCel,
   isProblem,
   newMeter,
+  timeText,
   unknownValue,
   wordsFor,
   type CelContext,
@@ -65,14 +66,12 @@ function result(program: Program, context: CelContext, meter: { workLeft: number
 }
 
 /** Values without a form in JSON become texts. */
-function plain(value: unknown): unknown {
+const plain = (value: unknown): unknown =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : fromCel(value, textOf);
+
+function textOf(value: unknown): string {
   const ms = durationMs(value);
-  if (ms !== undefined) return `${ms / 1_000}s`;
-  try {
-    return fromCel(value);
-  } catch {
-    return String(value);
-  }
+  return ms === undefined ? (timeText(value) ?? String(value)) : `${ms / 1_000}s`;
 }
 
 function typeOf(value: unknown): string {
