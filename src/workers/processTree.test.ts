@@ -31,6 +31,29 @@ test('the counts of a hanging worker stay in the sum', async (t) => {
   assert.match(await tree.expose(), served);
 });
 
+test('the counts of an ended worker for a route go with the route', async (t) => {
+  const { tree, ask, signal } = await start(t, 60_000);
+  for (let i = 0; i < 16; i++) await ask();
+  assert.match(await tree.expose(), /route="route"/);
+  await signal(1, 'SIGKILL');
+  await until('the replacement', async () => (await tree.view()).workers[0]?.restarts === 1);
+  const { binds, ...rest } = saying('new');
+  const renamed = binds.map((bind) => ({
+    ...bind,
+    listeners: bind.listeners.map((listener) =>
+      'routes' in listener
+        ? { ...listener, routes: listener.routes.map((route) => ({ ...route, name: 'renamed' })) }
+        : listener,
+    ),
+  }));
+  await tree.apply({ ...rest, binds: renamed });
+  assert.equal(await ask(), 'new');
+  const metrics = await tree.expose();
+  assert.match(metrics, /route="renamed"/);
+  assert.doesNotMatch(metrics, /route="route"/);
+  assert.match(metrics, /^portcullis_downstream_connections_total [1-9]/m);
+});
+
 test('a tree that is closed leaves no process behind, also none that hangs', async (t) => {
   const { tree, ask, signal } = await start(t, 60_000);
   const pids = (await tree.view()).workers.map(({ pid }) => pid ?? Number.NaN);

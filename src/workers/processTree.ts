@@ -11,7 +11,6 @@ import {
 import {
   accessSink,
   addUp,
-  countsOf,
   exposeSum,
   Sink,
   type LogLevel,
@@ -24,6 +23,7 @@ import type { EntranceRequest, Plane, PlaneView, PortView, Secrets } from './con
 import { WorkerPool, defaultPace, type Pace } from './workerPool.ts';
 import type { PlaneInheritance } from './inheritance.ts';
 import { LinkClosed } from './link.ts';
+import { EndedCounts } from './endedCounts.ts';
 import { exposeWorkers } from './metrics.ts';
 import { sendRoutes } from './modelTransfer.ts';
 import type { WorkerProcess } from './workerProcess.ts';
@@ -74,8 +74,7 @@ export class ProcessTree implements Plane {
   private model: Model | undefined;
   private secrets: Secrets;
   private ending = false;
-  /** The counts of workers that have ended. */
-  private endedCounts: Promise<MetricsSnapshot> = Promise.resolve([]);
+  private readonly endedCounts = new EndedCounts();
   private readonly innerSecret = randomBytes(32).toString('hex');
   /** For the sockets between the processes. */
   private folder: PrivateFolder | undefined;
@@ -105,7 +104,7 @@ export class ProcessTree implements Plane {
       startOf: (of) => this.startOf(of),
       relayPathOf: (owner) => this.ownFolder.socket(owner),
       onLost: ({ owner, metrics: last }) => {
-        this.keepCounts(last);
+        this.endedCounts.add(last, this.used);
         this.ownFolder.removeSocket(owner);
       },
     });
@@ -190,8 +189,8 @@ export class ProcessTree implements Plane {
     );
     const own = await this.options.metrics.snapshot();
     // Workers that have ended meanwhile are among the ended workers, and only there.
-    let ended = await this.endedCounts;
-    for (let known; known !== this.endedCounts; ended = await known) known = this.endedCounts;
+    let ended = await this.endedCounts.present;
+    for (let known; known !== this.endedCounts.present; ended = await known) known = this.endedCounts.present;
     const there = new Set(this.pool.serving.map(({ process }) => process));
     const snapshots = workers.filter((process) => there.has(process)).map(({ metrics }) => metrics);
     return [own, ended, ...snapshots];
@@ -291,6 +290,7 @@ export class ProcessTree implements Plane {
       throw new WorkerEndedError(this.pool.whenComplete(new Set(gone.map(({ process }) => process))));
     }
     this.model = model;
+    this.endedCounts.keepRoutesOf(model);
     await Promise.all(
       served.map(async ({ worker, process }) => {
         try {
@@ -341,11 +341,6 @@ export class ProcessTree implements Plane {
   private get ownFolder(): PrivateFolder {
     if (this.folder === undefined) throw new Error('there is no model yet');
     return this.folder;
-  }
-
-  private keepCounts(last: MetricsSnapshot): void {
-    const before = this.endedCounts;
-    this.endedCounts = before.then((ended) => addUp([ended, countsOf(last)]));
   }
 }
 
