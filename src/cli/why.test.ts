@@ -247,6 +247,32 @@ test('a request that no route matches tells why each candidate differs', async (
   assert.match(out, /not chosen api .*: the method is not GET\n/);
 });
 
+test('the address of the client is judged in the form that a running gateway has, and no other text is one', async () => {
+  const config = (address: string) =>
+    written(
+      'client.yaml',
+      JSON.stringify({
+        gateways: { default: { port: 8080 } },
+        routes: [
+          {
+            policies: {
+              authorization: { rules: [`source.address == "${address}"`] },
+              directResponse: { status: 204 },
+            },
+          },
+        ],
+      }),
+    );
+  const request = written('client.http', 'GET / HTTP/1.1\nHost: a\n\n');
+  const asked = (address: string, client: string) =>
+    why(config(address), '--request', request, '--client', client);
+  assert.match((await asked('10.0.0.9', '::ffff:10.0.0.9')).out, /^answered with 204/);
+  assert.match((await asked('2001:db8::7', '2001:DB8:0::7')).out, /^answered with 204/);
+  const { code, err } = await asked('10.0.0.9', 'localhost');
+  assert.equal(code, 3);
+  assert.match(err, /the client "localhost" is no IP address/);
+});
+
 test('a request that the parser refuses is explained, too', async () => {
   const request = written('bad.http', 'GET / HTTP/1.1\nHost: a\nHost: b\n\n');
   const { outcome } = await decision('--request', request);

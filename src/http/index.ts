@@ -59,7 +59,7 @@ export { networks, type Networks } from './networks.ts';
 export { normalizePath, otherReadings } from './path.ts';
 export { dropTable, hopByHop, renderFields, renderLines, type DropTable } from './render.ts';
 export { hasNoBody, httpDate, statusLine } from './status.ts';
-export { readProxyHeader, type ProxiedEnds } from './proxyHeader.ts';
+export { canonical, readProxyHeader, type ProxiedEnds } from './proxyHeader.ts';
 export { readTarget, withoutParameters, type Target } from './requestTarget.ts';
 export { eventStreamHeaders, formatComment, formatEvent, type EventOptions } from './sse.ts';
 export { closedAddresses, isAmong, isServiceName, specialAddresses } from './specialAddresses.ts';

@@ -1,6 +1,15 @@
+import { isIP } from 'node:net';
 import { errorOf } from '../../errorText.ts';
 import { catalogue, GatewayError, type ErrorCode } from '../../errors.ts';
-import { Head, parseAuthority, parseRequest, readTarget, refusal, COMPLETE } from '../../http/index.ts';
+import {
+  canonical,
+  Head,
+  parseAuthority,
+  parseRequest,
+  readTarget,
+  refusal,
+  COMPLETE,
+} from '../../http/index.ts';
 import { judgeMessages, namedItem, type McpVerdict } from '../../mcp/index.ts';
 import type { Limits } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
@@ -92,6 +101,7 @@ const textOf = (claim: unknown): string => (typeof claim === 'string' ? claim : 
 
 async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<Tried | Decision> {
   const { snapshot, limits } = tools;
+  const client = clientOf(request.client);
   const message = messageOf(request.request);
   const bytes = Buffer.from(message.head);
   const head = new Head(limits.maxHeaders);
@@ -134,7 +144,7 @@ async function tryRequest(request: TrialRequest, tools: ExplainTools): Promise<T
   };
   const side = new TrialSide(
     port,
-    request.client ?? '127.0.0.1',
+    client,
     listener === undefined
       ? undefined
       : {
@@ -205,6 +215,12 @@ interface ChosenBind {
   readonly key: string;
   /** All of its HTTP listeners are under TLS. */
   readonly secure: boolean;
+}
+
+/** The address of the client in the form that rules compare. @throws Error */
+function clientOf(address = '127.0.0.1'): string {
+  if (isIP(address) === 0) throw new Error(`the client ${JSON.stringify(address)} is no IP address`);
+  return canonical(address);
 }
 
 /** The bind of a port, of the port in Host, or the first bind for HTTP. @throws Error */
