@@ -19,7 +19,7 @@ import type {
 } from './contract.ts';
 import { findOperatorSecret, keepOperatorSecret, readSecret } from './operatorSecret.ts';
 import { adminPages, readinessPages, statsPages } from './pages.ts';
-import { startAdmin } from './start.ts';
+import { startAdmin, type Admin } from './start.ts';
 
 const loopback: ListenAddress = { kind: 'tcp', host: '127.0.0.1', port: 0 };
 
@@ -49,6 +49,7 @@ const start = async (
   where: Partial<Record<'admin' | 'stats' | 'readiness', ListenAddress>> = {},
   others: Partial<AdminViews> = {},
   showLink?: (url: string) => void,
+  inherited?: Admin['handles'],
 ) => {
   const now = state();
   const views: AdminViews = {
@@ -89,12 +90,13 @@ const start = async (
     log,
     metrics: createMetrics({ process: false }),
     showLink,
+    inherited,
   });
   t.after(async () => {
     await admin.close();
     log.close();
   });
-  return { now, ...admin.addresses, close: async () => await admin.close() };
+  return { now, ...admin.addresses, close: async () => await admin.close(), openRest: admin.openRest };
 };
 
 /** A request of the operator's user that changes something. */
@@ -395,6 +397,17 @@ test('a port in use is an error that names the purpose, and leaves nothing open'
     start(t, { readiness: { kind: 'tcp', host: '127.0.0.1', port } }),
     new RegExp(`cannot open the readiness address: .*127\\.0\\.0\\.1:${String(port)}.*readinessAddr`),
   );
+});
+
+test('the address of a unix socket is known before an upgrade opens it', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'portcullis-admin-'));
+  t.after(async () => await rm(folder, { recursive: true }));
+  const path = join(folder, 'admin.sock');
+  const { admin, openRest } = await start(t, { admin: { kind: 'unix', path } }, {}, undefined, new Map());
+  assert.equal(admin, `unix:${path}`);
+  await assert.rejects(stat(path), /ENOENT/);
+  await openRest();
+  assert.equal((await stat(path)).isSocket(), true);
 });
 
 test('a unix socket is private, replaces a dead one, and never a living one', async (t) => {

@@ -41,7 +41,10 @@ export interface AdminOptions {
 }
 
 export interface Admin {
-  /** The addresses of the servers: `http://host:port` or `unix:/path`; undefined if a server is off. */
+  /**
+   * The addresses of the servers, also of those that `openRest` opens: `http://host:port` or `unix:/path`; undefined if
+   * a server is off.
+   */
   readonly addresses: {
     readonly admin: string | undefined;
     readonly stats: string | undefined;
@@ -187,9 +190,14 @@ export const startAdmin = async (options: AdminOptions): Promise<Admin> => {
     await Promise.all(open.map(async (server) => await server.close()));
   };
   try {
-    for (const purpose of purposes)
-      if (options.inherited !== undefined && options[purpose].kind === 'unix') later.push(purpose);
-      else await openOne(purpose);
+    for (const purpose of purposes) {
+      const where = options[purpose];
+      if (options.inherited === undefined || where.kind !== 'unix') await openOne(purpose);
+      else {
+        later.push(purpose);
+        addresses[purpose] = `unix:${where.path}`;
+      }
+    }
   } catch (error) {
     await close();
     throw error;
