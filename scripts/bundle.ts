@@ -52,6 +52,17 @@ function programs(): Readonly<Record<string, string>> {
   return found;
 }
 
+/**
+ * Throws where our code loads a package of the older format on its first use: esbuild finds the names of such a package
+ * only for an `import` at the top of a file, and makes `undefined` of them elsewhere.
+ */
+function refuseNameless({ inputs }: Metafile): void {
+  for (const [file, { imports }] of Object.entries(inputs))
+    for (const { kind, path } of file.includes('node_modules/') ? [] : imports)
+      if (kind === 'dynamic-import' && inputs[path]?.format === 'cjs')
+        throw new Error(`${file}: load a file of our own that imports ${path} at its top`);
+}
+
 /** The packages whose code is in a bundle, by name and version. Throws where one has no name, version or licence. */
 function packagesOf({ outputs }: Metafile): readonly Bundled[] {
   const found = new Map<string, Bundled>();
@@ -152,6 +163,7 @@ async function bundle(folder: string, withIdp: boolean): Promise<void> {
     logLevel: 'warning',
   });
   if (warnings.length > 0) throw new Error(`esbuild had ${String(warnings.length)} warnings`);
+  refuseNameless(metafile);
   const packages = packagesOf(metafile);
   const names = packages.map(({ name, version }) => `${name}@${version}`);
   writeFileSync(join(outdir, 'packages.json'), `${JSON.stringify(names, undefined, 2)}\n`);

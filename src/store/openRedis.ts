@@ -12,7 +12,7 @@ export async function openRedis(settings: StoreSettings): Promise<Redis> {
   const { host, port, database, connectTimeoutMs, commandTimeoutMs } = settings;
   const { username, password, tls } = readCredentials(settings);
   // A gateway without a store does not load the client.
-  const { Redis } = await import('ioredis');
+  const { Redis } = await import('./redisClient.ts');
   const redis = new Redis({
     host,
     port,

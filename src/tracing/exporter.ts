@@ -169,19 +169,14 @@ async function delegateFor<T>(
   }
   const { createOtlpNetworkExportDelegate } = await import('@opentelemetry/otlp-exporter-base');
   const { createOtlpGrpcExporterMetrics } = await import('@opentelemetry/otlp-grpc-exporter-base');
-  const grpc = await import('@grpc/grpc-js');
   const { GrpcTransport } = await import('./grpcTransport.ts');
-  const metadata = new grpc.Metadata();
-  for (const { name, text } of headers)
-    // gRPC sends bytes under these names, in Base64.
-    metadata.set(name, name.endsWith('-bin') ? Buffer.from(text, 'base64') : text);
   const { hostname, port, protocol: scheme } = new URL(endpoint);
   const secure = scheme === 'https:';
   const address = `${hostname}:${port === '' ? (secure ? '443' : '80') : port}`;
   const transport = new GrpcTransport({
     address,
-    credentials: secure ? grpc.credentials.createSsl() : grpc.credentials.createInsecure(),
-    metadata,
+    secure,
+    headers,
     path: `/opentelemetry.proto.collector.${service}/Export`,
   });
   const delegate = createOtlpNetworkExportDelegate(

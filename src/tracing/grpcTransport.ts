@@ -1,12 +1,14 @@
-import { Client, status, type ChannelCredentials, type ClientUnaryCall, type Metadata } from '@grpc/grpc-js';
+import { Client, credentials, Metadata, status, type ClientUnaryCall } from '@grpc/grpc-js';
 import type { ExportResponse, IExporterTransport } from '@opentelemetry/otlp-exporter-base';
+import type { OtlpTarget } from '../model/index.ts';
 
 /** The method of a collector and how to reach it. */
 export interface GrpcTarget {
   /** `host:port`. */
   readonly address: string;
-  readonly credentials: ChannelCredentials;
-  readonly metadata: Metadata;
+  /** TLS, by the authorities of Node. */
+  readonly secure: boolean;
+  readonly headers: OtlpTarget['headers'];
   /** `/package.Service/Method`. */
   readonly path: string;
 }
@@ -16,6 +18,7 @@ const same = (bytes: Buffer): Buffer => bytes;
 /** Sends batches to a method. The transport of the library cannot break off a call. */
 export class GrpcTransport implements IExporterTransport {
   private readonly target: GrpcTarget;
+  private readonly metadata: Metadata;
   private client: Client;
   private call: ClientUnaryCall | undefined;
   /** Calls in a row that got no answer in time. */
@@ -23,11 +26,12 @@ export class GrpcTransport implements IExporterTransport {
 
   constructor(target: GrpcTarget) {
     this.target = target;
+    this.metadata = metadataOf(target.headers);
     this.client = this.connect();
   }
 
   send(data: Uint8Array, timeoutMillis: number): Promise<ExportResponse> {
-    const { path, metadata } = this.target;
+    const { path } = this.target;
     const deadline = Date.now() + timeoutMillis;
     return new Promise((resolve) => {
       this.call = this.client.makeUnaryRequest(
@@ -35,7 +39,7 @@ export class GrpcTransport implements IExporterTransport {
         same,
         same,
         Buffer.from(data),
-        metadata,
+        this.metadata,
         { deadline },
         (error, answer) => {
           if (error?.code !== status.DEADLINE_EXCEEDED) this.deadlines = 0;
@@ -59,7 +63,8 @@ export class GrpcTransport implements IExporterTransport {
   }
 
   private connect(): Client {
-    return new Client(this.target.address, this.target.credentials);
+    const { address, secure } = this.target;
+    return new Client(address, secure ? credentials.createSsl() : credentials.createInsecure());
   }
 
   /**
@@ -75,4 +80,12 @@ export class GrpcTransport implements IExporterTransport {
     this.client.close();
     this.client = this.connect();
   }
+}
+
+function metadataOf(headers: OtlpTarget['headers']): Metadata {
+  const metadata = new Metadata();
+  for (const { name, text } of headers)
+    // gRPC sends bytes under these names, in Base64.
+    metadata.set(name, name.endsWith('-bin') ? Buffer.from(text, 'base64') : text);
+  return metadata;
 }
