@@ -15,9 +15,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { startDevIdp } from '@portcullis/dev-idp';
+import { launcher } from '../launcher.testing.ts';
 import type { Terminal } from './command.ts';
 import { main } from './index.ts';
-import { launcher, Program, run } from './program.testing.ts';
+import { Program, run } from './program.testing.ts';
 
 const quiet = 'config: {adminAddr: "off", statsAddr: "off", readinessAddr: "off"}';
 const served = (port: number): string =>

@@ -1,7 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-
-export const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
+import { launcher } from '../launcher.testing.ts';
 
 export interface Ended {
   readonly code: number | null;

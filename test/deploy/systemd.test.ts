@@ -5,7 +5,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { launcher, Program, run } from '../../src/cli/program.testing.ts';
+import { Program, run } from '../../src/cli/program.testing.ts';
+import { launcher } from '../../src/launcher.testing.ts';
 
 const unit = readFileSync(new URL('../../deploy/systemd/portcullis.service', import.meta.url), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-systemd-'));

@@ -8,6 +8,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { launcher } from '../../src/launcher.testing.ts';
 import { RawModernClient } from '../../src/mcp/rawModernClient.testing.ts';
 import { Collector } from '../../src/tracing/collector.testing.ts';
 import { until } from '../../src/until.testing.ts';
@@ -366,7 +367,6 @@ describe('lines of the audit stream', () => {
       config,
       `config: ${inline({ audit: sinkOf(folder) })}\nmcp:\n  port: 3000\n  targets: ${inline([{ name: 'target', stdio: { cmd: node, args: [rogue] } }])}\n`,
     );
-    const launcher = new URL('../../bin/portcullis', import.meta.url).pathname;
     const child = spawn(node, [launcher, 'stdio', '-f', config], { stdio: ['pipe', 'pipe', 'ignore'] });
     let said = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));

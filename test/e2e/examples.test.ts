@@ -18,6 +18,7 @@ import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { checkOrder, hideCards, startProcessor } from '../../examples/mcp/guardrails/processor.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
+import { launcher } from '../../src/launcher.testing.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
 import { startRemote, type RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { Collector } from '../../src/tracing/collector.testing.ts';
@@ -473,11 +474,11 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     );
     const verify = ['audit', 'verify', file, '--key', join(folder, 'audit.key')];
     const checkpoints = ['--checkpoints', join(folder, 'audit-checkpoints.jsonl'), '--strict'];
-    const verified = spawnSync(process.execPath, [`${root}bin/portcullis`, ...verify, ...checkpoints]);
+    const verified = spawnSync(process.execPath, [launcher, ...verify, ...checkpoints]);
     assert.equal(verified.status, 0, String(verified.stdout));
     assert.match(String(verified.stdout), /^intact: .* 0 problems, 0 known gaps, [1-9]/m);
     writeFileSync(file, readFileSync(file, 'utf8').replace('"kept"', '"lost"'));
-    const altered = spawnSync(process.execPath, [`${root}bin/portcullis`, ...verify]);
+    const altered = spawnSync(process.execPath, [launcher, ...verify]);
     assert.equal(altered.status, 1, String(altered.stdout));
     assert.match(String(altered.stdout), /^altered: .*audit\.jsonl:\d+: line \d+ of server/m);
   },
@@ -486,7 +487,7 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     remote.listed = () => [tool];
     const client = new Client({ name: 'desktop', version: '1' });
     const env = { ...(process.env as Record<string, string>), MCP_URL: remote.url };
-    const args = [`${root}bin/portcullis`, 'stdio', '-f', `${root}examples/mcp/stdio.yaml`];
+    const args = [launcher, 'stdio', '-f', `${root}examples/mcp/stdio.yaml`];
     await client.connect(
       new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }),
     );

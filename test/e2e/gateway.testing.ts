@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findOperatorSecret } from '../../src/admin/index.ts';
+import { launcher } from '../../src/launcher.testing.ts';
 import { checkRefusals } from './namedRefusals.testing.ts';
 import './sentSecrets.testing.ts';
 import { ShownSecrets } from './shownSecrets.testing.ts';
@@ -15,7 +16,6 @@ import { markedProcesses, markName, type ProcessView } from './processes.testing
 import { until } from '../../src/until.testing.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const launcher = join(root, 'bin', 'portcullis');
 
 export interface GatewayOptions {
   /** Added to the environment of the gateway. */

@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { launcher } from '../../src/launcher.testing.ts';
 import { markedProcesses, markName } from './processes.testing.ts';
 import { until } from '../../src/until.testing.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const program = join(root, 'bin', 'portcullis');
 const quiet =
   'config: {adminAddr: "off", statsAddr: "off", readinessAddr: "off"}\n' +
   'binds: [{port: 0, listeners: [{routes: [{policies: {directResponse: {status: 204}}}]}]}]\n';
@@ -55,7 +55,7 @@ function installed(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'launchers-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, 'node_modules', '.bin'), { recursive: true });
-  symlinkSync(program, join(folder, 'node_modules', '.bin', 'portcullis'));
+  symlinkSync(launcher, join(folder, 'node_modules', '.bin', 'portcullis'));
   const scripts = {
     serve: 'portcullis -f c.yaml',
     after: 'echo first && portcullis -f c.yaml; echo last',
@@ -94,7 +94,7 @@ const launchers: Readonly<Record<string, Launcher>> = {
   'npm run with a script of several commands': { command: 'npm', args: ['run', 'after'] },
   'the launcher of an old Node': {
     command: process.execPath,
-    args: ['--require', './old.cjs', program, '-f', 'c.yaml'],
+    args: ['--require', './old.cjs', launcher, '-f', 'c.yaml'],
   },
 };
 
@@ -118,7 +118,7 @@ test(
     const { child, mark } = start(
       t,
       '/bin/sh',
-      ['-c', `${process.execPath} ${program} -f c.yaml > out 2>&1 &`],
+      ['-c', `${process.execPath} ${launcher} -f c.yaml > out 2>&1 &`],
       folder,
     );
     await once(child, 'exit');

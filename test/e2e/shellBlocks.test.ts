@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { launcher } from '../../src/launcher.testing.ts';
 import { blocksIn, type Block } from '../support/blocks.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -71,10 +72,7 @@ describe('the shell blocks of the documents', { skip, concurrency: 3 }, () => {
 
   before(() => {
     mkdirSync(bin);
-    writeFileSync(
-      join(bin, 'portcullis'),
-      `#!/bin/sh\nexec '${process.execPath}' '${root}bin/portcullis' "$@"\n`,
-    );
+    writeFileSync(join(bin, 'portcullis'), `#!/bin/sh\nexec '${process.execPath}' '${launcher}' "$@"\n`);
     chmodSync(join(bin, 'portcullis'), 0o755);
   });
   after(() => rmSync(home, { recursive: true }));

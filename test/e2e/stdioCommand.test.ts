@@ -7,20 +7,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import {
   CreateMessageRequestSchema,
   LoggingMessageNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { launcher } from '../../src/launcher.testing.ts';
 import { alive } from '../../src/mcp/alive.testing.ts';
 import { everything, fixture } from '../../src/mcp/harness.testing.ts';
 import { startRemote } from '../../src/mcp/remoteServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { authentication, inline, startIdp } from './stage.testing.ts';
 
-const program = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 const everythingTarget = {
   name: 'everything',
   stdio: { cmd: process.execPath, args: [everything, 'stdio'] },
@@ -45,7 +44,7 @@ class StdioProgram {
 
   constructor(t: TestContext, args: readonly string[], env: Record<string, string> = {}) {
     this.folder = mkdtempSync(join(tmpdir(), 'portcullis-stdio-'));
-    this.child = spawn(process.execPath, [program, 'stdio', ...args], {
+    this.child = spawn(process.execPath, [launcher, 'stdio', ...args], {
       env: { ...process.env, TMPDIR: this.folder, ...env },
       stdio: 'pipe',
     });
@@ -115,7 +114,7 @@ test('a desktop client uses every part of a server, and the servers end with it'
   };
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [program, 'stdio', ...mcp(everythingTarget)],
+    args: [launcher, 'stdio', ...mcp(everythingTarget)],
     stderr: 'ignore',
   });
   await client.connect(transport);

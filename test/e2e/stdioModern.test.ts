@@ -1,15 +1,14 @@
 /** `portcullis stdio` and clients of revision 2026-07-28, with the real program and the client of the SDK. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { launcher } from '../../src/launcher.testing.ts';
 import { everything, fixture } from '../../src/mcp/harness.testing.ts';
 import { modernTarget } from '../../src/mcp/modernServer.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { inline } from './stage.testing.ts';
 
-const program = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 const legacy = { name: 'everything', stdio: { cmd: process.execPath, args: [everything, 'stdio'] } };
 const { cmd, args } = modernTarget('modern');
 const modern = { name: 'modern', stdio: { cmd, args: [...args] } };
@@ -28,7 +27,7 @@ async function connect(
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
-      args: [program, 'stdio', '-c', inline({ mcp: { policies, targets: [target] } })],
+      args: [launcher, 'stdio', '-c', inline({ mcp: { policies, targets: [target] } })],
       stderr: 'ignore',
     }),
   );

@@ -17,7 +17,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { launcher } from '../../src/launcher.testing.ts';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { run } from '../../src/cli/program.testing.ts';
 import { freePorts, listenOnLoopback } from '../support/loopback.ts';
@@ -29,8 +29,6 @@ import { repeat, startLoad, type Load } from './load.testing.ts';
 import { openSession } from './session.testing.ts';
 import { inline, rogue, rogueAlone } from './stage.testing.ts';
 import { until } from '../../src/until.testing.ts';
-
-const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 
 function folderOf(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'upgrade-'));

@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { launcher } from '../../src/launcher.testing.ts';
 import { until } from '../../src/until.testing.ts';
-
-const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 
 /** A test, or a suite: what it started is ended with it. */
 export interface Owner {

@@ -4,10 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { launcher } from '../../src/launcher.testing.ts';
 import { freePorts } from './loopback.ts';
-
-const launcher = fileURLToPath(new URL('../../bin/portcullis', import.meta.url));
 
 export interface RunningGateway {
   /** Of the bind that was given as port 0. */

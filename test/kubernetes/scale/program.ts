@@ -2,9 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-
-const launcher = fileURLToPath(new URL('../../../bin/portcullis', import.meta.url));
+import { launcher } from '../../../src/launcher.testing.ts';
 
 /** In the chart Node may use 55 % of the 512 MiB of its container for the heap. */
 const heapOfTheChart = '--max-old-space-size=281';
