@@ -352,3 +352,19 @@ test('a listener that TLS of all listeners leaves no version and suite for is wa
   }
   assert.deepEqual(warned('minVersion: TLS_V1_3', 'maxTLSVersion: TLS_V1_3'), []);
 });
+
+test('a retry that repeats nothing is valid, and a warning names it', () => {
+  const warned = (retry: object): string[] => {
+    const routes = [{ policies: { retry: { codes: [503], ...retry } }, backends: [{ host: '127.0.0.1:9' }] }];
+    const result = loadText(JSON.stringify({ binds: [{ port: 3000, listeners: [{ routes }] }] }), {
+      file: 'c.yaml',
+      env: {},
+    });
+    assert.ok(result.ok);
+    return result.warnings.map(({ path, message }) => `${path}: ${message}`);
+  };
+  assert.deepEqual(warned({}), [
+    'binds[0].listeners[0].routes[0].policies.retry: attempts is 1, which counts the first attempt: no request is repeated',
+  ]);
+  for (const retry of [{ attempts: 2 }, { hedge: { delay: '50ms' } }]) assert.deepEqual(warned(retry), []);
+});

@@ -72,4 +72,10 @@ export const retryFacts = {
   schema: retrySchema,
   on: ['route'],
   about: 'forwarding',
+  warnings: (settings) => {
+    const { attempts, hedge } = settings as RetrySettings;
+    return attempts === 1 && hedge === undefined
+      ? ['attempts is 1, which counts the first attempt: no request is repeated']
+      : [];
+  },
 } as const satisfies PolicyFacts;
