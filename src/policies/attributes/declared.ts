@@ -111,6 +111,7 @@ export const samplingAttributes: Members = {
 export const forwardAttributes: Members = {
   ...requestAttributes,
   backend: object({ name: text, type: text, protocol: text }),
+  response: absent('there is no answer yet when precondition decides; condition sees the answer'),
 };
 
 /** Available where the head of the backend's answer is judged. */

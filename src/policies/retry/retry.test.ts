@@ -140,3 +140,9 @@ test('a race is for methods that may be sent twice, and draws from the budget', 
       JSON.stringify(wrong),
     );
 });
+
+test('a precondition about the answer is refused, and the message names condition', () => {
+  const precondition = 'response.code == 503';
+  const [issue] = retry.schema.safeParse({ codes: [503], precondition }).error?.issues ?? [];
+  assert.match(issue?.message ?? '', /condition sees the answer/);
+});
