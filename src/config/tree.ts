@@ -104,7 +104,7 @@ class TreeReader {
   readonly #variables = new Set<string>();
   /** The place of the whole document. */
   #top: Spot | undefined;
-  /** What merge keys bring and other fields override. */
+  /** Values that a merge key brings, and that fields of its map override. */
   readonly #overridden: Spot[] = [];
   /** The value of each alias: resolved in one pass, because yaml's own way walks the document every time. */
   readonly #aliases = new Map<Alias, Node>();

@@ -105,7 +105,7 @@ async function subscribe(
     subscription.streams++;
   }
   const honoured = (uri: string): Promise<boolean> => subscribeTo(modern, held, uri);
-  // Where policies count calls, the calls of one request must not take the room of each other.
+  // A policy that counts calls must not refuse one call of a request because of another.
   if (modern.client.caller.count !== undefined) {
     const made: string[] = [];
     for (const uri of uris) if (await honoured(uri)) made.push(uri);

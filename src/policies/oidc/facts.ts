@@ -29,7 +29,7 @@ const checked = (problem: (text: string) => string | undefined, description: str
 const endpointProblem = (text: string): string | undefined =>
   urlProblem(text) ?? (text.includes('#') ? 'expected a URL without a fragment' : undefined);
 
-/** Whoever writes the configuration may name a proxy on the same machine, or a provider that runs there for a trial. */
+/** The author of the configuration may name a proxy on the same machine, or a provider that runs there for a trial. */
 const mayBeEndpoint = (text: string, issuer: string): boolean =>
   endpointOf(text, issuer) !== undefined || isOnLoopback(new URL(text));
 
