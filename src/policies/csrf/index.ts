@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/index.ts';
+import { isOwnBySite } from '../fields/fetchMetadata.ts';
 import { originTest, withoutUsualPort } from '../fields/origins.ts';
 import type { Policy } from '../policy.ts';
 import { csrfSchema, type CsrfSettings } from './facts.ts';
@@ -15,8 +16,8 @@ export const csrf: Policy<CsrfSettings> = {
     return {
       onRequest({ request }) {
         if (safeMethods.has(request.method)) return undefined;
-        const reason = foreignSign(request);
         const from = request.header('origin')?.toLowerCase();
+        const reason = foreignSign(request, from);
         if (reason === undefined || (from !== undefined && isTrusted(from))) return undefined;
         throw new GatewayError('cross_site', { detail: `csrf: ${reason}` });
       },
@@ -25,16 +26,14 @@ export const csrf: Policy<CsrfSettings> = {
 };
 
 /**
- * The sign that a page of another origin sent the request; undefined where there is none. Browsers tell the relation of
- * the two by Sec-Fetch-Site (Fetch Metadata §2.3) for addresses with TLS and of the own machine, and else by Origin (RFC
- * 6454 §7). A request with neither is not from a page: it has no cookies that its sender does not know.
+ * The sign that a page of another origin sent the request; undefined where there is none. Without Sec-Fetch-Site, Origin
+ * (RFC 6454 §7) decides. A request with neither is not from a page: it has no cookies that its sender does not know.
+ * @param from `Origin` in lower case
  */
-function foreignSign(request: HttpRequest): string | undefined {
-  const site = request.header('sec-fetch-site');
-  if (site !== undefined)
-    return site === 'same-origin' || site === 'none' ? undefined : 'sec-fetch-site names another origin';
-  const from = request.header('origin');
-  return from === undefined || isOwnOrigin(from.toLowerCase(), request)
+function foreignSign(request: HttpRequest, from: string | undefined): string | undefined {
+  const isOwn = isOwnBySite(request);
+  if (isOwn !== undefined) return isOwn ? undefined : 'sec-fetch-site names another origin';
+  return from === undefined || isOwnOrigin(from, request)
     ? undefined
     : 'origin is not the one of the request';
 }

@@ -1,4 +1,5 @@
 import type { HttpRequest } from '../../http/index.ts';
+import { isOwnBySite } from '../fields/fetchMetadata.ts';
 
 /**
  * Does a browser show the answer as a page? Only then can its user log in: a script that is sent to another site gets
@@ -25,7 +26,5 @@ const isEmbedded = (request: HttpRequest): boolean =>
  */
 export function isOwnRequest(request: HttpRequest, origin: string): boolean {
   if (isPrefetch(request)) return false;
-  const site = request.header('sec-fetch-site');
-  if (site !== undefined) return site === 'same-origin' || site === 'none';
-  return request.method === 'POST' && request.header('origin') === origin;
+  return isOwnBySite(request) ?? (request.method === 'POST' && request.header('origin') === origin);
 }
