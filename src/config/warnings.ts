@@ -111,7 +111,7 @@ export function warningsOf(
 function failsHandshakes(listener: Listener): boolean {
   if (!('tls' in listener) || listener.tls === undefined) return false;
   const { minVersion: least, maxVersion: most, ciphers } = listener.tls;
-  return (least === 'TLSv1.3' && most === 'TLSv1.2') || !haveSuite({ least, most }, ciphers);
+  return !haveSuite({ least, most }, ciphers);
 }
 
 type Warn = (place: Place, message: string, hint?: string) => void;

@@ -2,6 +2,7 @@ export { auditEntries, auditFolder, leastAuditKeyBytes } from './auditPod.ts';
 export type * from './model.ts';
 export type * from './describedApi.ts';
 export { accessFieldNames } from './accessFields.ts';
+export { isOfTls13 } from './cipherSuites.ts';
 export { withConsoleDoor } from './consoleRoutes.ts';
 export { defaults } from './defaults.ts';
 export { environmentVariable, secretVariables } from './environment.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isOfTls13 } from '../../model/index.ts';
 import { certificate, choice, fields, keyExchangeGroups, keyFile, parsed } from '../../schema/index.ts';
 
 /**
@@ -49,9 +50,7 @@ interface Versions {
 
 const inOrder = ({ least, most }: Versions): boolean => !(least === 'TLSv1.3' && most === 'TLSv1.2');
 
-const isOfTls13 = (suite: string): boolean => suite.startsWith('TLS_');
-
-/** Without a suite for one of the versions, every handshake would fail. */
+/** Without a suite for one of the versions, or without a version, every handshake would fail. */
 export const haveSuite = ({ least, most }: Versions, chosen: readonly string[] = usualSuites): boolean =>
   (most !== 'TLSv1.2' && chosen.some(isOfTls13)) || (least !== 'TLSv1.3' && !chosen.every(isOfTls13));
 

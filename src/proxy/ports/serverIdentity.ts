@@ -2,7 +2,7 @@ import { createHash, hkdfSync, X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
 import { messageOf } from '../../errorText.ts';
-import type { ServerTls } from '../../model/index.ts';
+import { isOfTls13, type ServerTls } from '../../model/index.ts';
 import type { Logger } from '../../telemetry/index.ts';
 import { PemFiles, pemCertificates, pemText, tlsProblem } from '../../upstream/index.ts';
 
@@ -145,7 +145,7 @@ export class ServerIdentity {
         honorCipherOrder: true,
         minVersion,
         // OpenSSL lists the suites of TLS 1.3 apart, and accepts all of them where this list names none.
-        maxVersion: ciphers.some((suite) => suite.startsWith('TLS_')) ? maxVersion : 'TLSv1.2',
+        maxVersion: ciphers.some(isOfTls13) ? maxVersion : 'TLSv1.2',
       };
       const server = this.serverWith(context, first, further);
       server.on('secureConnection', (socket) => {
