@@ -57,10 +57,14 @@ function programs(): Readonly<Record<string, string>> {
  * only for an `import` at the top of a file, and makes `undefined` of them elsewhere.
  */
 function refuseNameless({ inputs }: Metafile): void {
-  for (const [file, { imports }] of Object.entries(inputs))
-    for (const { kind, path } of file.includes('node_modules/') ? [] : imports)
-      if (kind === 'dynamic-import' && inputs[path]?.format === 'cjs')
-        throw new Error(`${file}: load a file of our own that imports ${path} at its top`);
+  for (const [file, { imports }] of Object.entries(inputs)) {
+    if (file.includes('node_modules/')) continue;
+    const nameless = imports.find(
+      ({ kind, path }) => kind === 'dynamic-import' && inputs[path]?.format === 'cjs',
+    );
+    if (nameless !== undefined)
+      throw new Error(`${file}: load a file of our own that imports ${nameless.path} at its top`);
+  }
 }
 
 /** The packages whose code is in a bundle, by name and version. Throws where one has no name, version or licence. */

@@ -1,6 +1,7 @@
 import { messageOf } from '../../errorText.ts';
 import { readRegularText } from '../../files/index.ts';
 import type { HeaderLine } from '../../http/index.ts';
+import { isOnLoopback } from '../../schema/index.ts';
 import { rememberIssuedSecrets, rememberSecrets } from '../../telemetry/index.ts';
 import type { PolicyTools } from '../policy.ts';
 import type { TextSource } from '../text/schema.ts';
@@ -32,9 +33,8 @@ const cache = { maxEntries: 2, defaultTtlMs: 300_000 };
 /** Seconds that a session with the metadata service of a machine lasts. */
 const sessionSeconds = 21_600;
 const roles = '/latest/meta-data/iam/security-credentials/';
-/** Addresses on the own machine where a container gets its credentials without TLS (ECS, EKS). */
-const containerHosts =
-  /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|169\.254\.170\.2|169\.254\.170\.23|\[fd00:ec2::23\])$/;
+/** Addresses besides loopback where a container gets its credentials without TLS (ECS, EKS). */
+const containerHosts: ReadonlySet<string> = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]']);
 
 /** An environment variable; empty where there is none. */
 const variable = (name: string): string => process.env[name] ?? '';
@@ -172,7 +172,8 @@ function containerKeys(relative: string, full: string, tools: PolicyTools): KeyS
   const isSafe =
     url !== null &&
     url.username === '' &&
-    (url.protocol === 'https:' || (url.protocol === 'http:' && containerHosts.test(url.hostname)));
+    (url.protocol === 'https:' ||
+      (url.protocol === 'http:' && (isOnLoopback(url) || containerHosts.has(url.hostname))));
   if (!isSafe)
     throw new Error(
       'AWS_CONTAINER_CREDENTIALS_FULL_URI: expected an https URL, or an http URL of this machine, ECS or EKS',

@@ -139,8 +139,8 @@ export class OidcProvider {
     const metadata = await this.metadata.get();
     if (metadata === undefined)
       throw new GatewayError('login_failed', { detail: `no metadata of ${issuer}: see the log` });
-    for (const name of isWritten ? [] : ['authorization_endpoint', 'token_endpoint'])
-      if (endpointOf(metadata[name], issuer) === undefined)
+    for (const name of ['authorization_endpoint', 'token_endpoint'])
+      if (!isWritten && endpointOf(metadata[name], issuer) === undefined)
         throw new GatewayError('login_failed', {
           detail: `${name} is missing in the metadata, or not https`,
         });
