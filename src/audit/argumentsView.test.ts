@@ -144,6 +144,34 @@ test('values show the numbers that the client wrote, and each of several members
   assert.match(hidden(`{"n":${'1'.repeat(3_000)}}`), /^\{"n":"1{1024}… \(3000 characters\)"\}$/);
 });
 
+test('a shape has each of several members of one name', () => {
+  const shape = argumentsView({ arguments: 'shape', redact: [] });
+  assert.equal(
+    shape(' { "to" : "x", "t\\u006f" : [ {} ], "to":1, "b" : -1e3 } '),
+    '{"to":"string","to (repeated 2)":[{}],"to (repeated 3)":"number","b":"number"}',
+  );
+  for (const [text, type] of Object.entries({
+    '"x\\"y"': 'string',
+    '-1': 'number',
+    true: 'boolean',
+    null: 'null',
+  }))
+    assert.equal(shape(text), `"${type}"`);
+});
+
+test('a shape of damaged text is a text or unreadable, and never takes for ever', () => {
+  const shape = argumentsView({ arguments: 'shape', redact: [] });
+  const whole = '{"a":[1,{"b":"c\\"d"},[],{}],"e":{"f":null,"g":true},"h":[[1,2],[3,"x"],{"y":-0.5}]}';
+  const marks = [...'{}[]",:\\ 1'];
+  for (let at = 0; at <= whole.length; at++)
+    for (const mark of ['', ...marks])
+      for (const rest of [whole.slice(at), whole.slice(at + 1), ''])
+        assert.equal(typeof shape(whole.slice(0, at) + mark + rest), 'string');
+  const many = `[${'0,'.repeat(300)}`;
+  for (const text of [many, `${many}}`, `${'['.repeat(20)}}`, '{"a":}', '[}', '{', '"'])
+    assert.equal(shape(text), '"(unreadable)"', text);
+});
+
 test('arguments of many levels are read without a stack for them', () => {
   for (const mode of ['full', 'shape'] as const) {
     const deep = '['.repeat(30_000) + ']'.repeat(30_000);

@@ -5,7 +5,7 @@
 
 import { hiddenBeginning, timestamp } from '../telemetry/index.ts';
 import { version } from '../version.ts';
-import { flat, keptMember, maxText } from './keptMembers.ts';
+import { flat, keptMember, maxText, type MemberText } from './keptMembers.ts';
 import { shownName } from './shownNames.ts';
 
 /** The version of OCSF that the names are from. */
@@ -127,10 +127,13 @@ const text = (name: string, value: string | undefined): string =>
   value === undefined || value === '' ? '' : `,"${name}":${JSON.stringify(hiddenBeginning(value, maxText))}`;
 /** Ids that hold no secret by their form: numbers, and UUIDs. */
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const id = (name: string, value: string | undefined): string =>
-  value !== undefined && (isShortNumber(value) || uuid.test(value))
-    ? `,"${name}":"${value}"`
-    : text(name, value);
+function idMember(name: string): MemberText {
+  const start = flat(',"', name, '":"');
+  return (value) =>
+    value !== undefined && (isShortNumber(value) || uuid.test(value))
+      ? `${start}${value}"`
+      : text(name, value);
+}
 /** As `/^\d{1,16}$/`, which costs several times as much. */
 function isShortNumber(value: string): boolean {
   if (value.length === 0 || value.length > 16) return false;
@@ -140,8 +143,17 @@ function isShortNumber(value: string): boolean {
   }
   return true;
 }
-const number = (name: string, value: number | undefined): string =>
-  value === undefined ? '' : `,"${name}":${value}`;
+function numberMember(name: string): (value: number | undefined) => string {
+  const start = flat(',"', name, '":');
+  return (value) => (value === undefined ? '' : start + value);
+}
+const requestId = idMember('api.request.uid');
+const rpcId = idMember('mcp.id');
+const port = numberMember('src_endpoint.port');
+const bytesIn = numberMember('bytes.in');
+const bytesOut = numberMember('bytes.out');
+const httpStatus = numberMember('http_response.code');
+const duration = numberMember('duration');
 
 /** Texts of the gateway, of its configuration, or of a token that was proven. */
 const issuer = keptMember('actor.session.issuer');
@@ -206,7 +218,7 @@ function beginning(operation: AuditedOperation, phase: string | undefined): stri
   line +=
     (operation.isRequestIdMade === true
       ? `,"api.request.uid":"${operation.requestId ?? ''}"`
-      : id('api.request.uid', operation.requestId)) +
+      : requestId(operation.requestId)) +
     issuer(caller.issuer) +
     subject(caller.subject) +
     user(caller.user) +
@@ -220,15 +232,15 @@ function beginning(operation: AuditedOperation, phase: string | undefined): stri
   return (
     line +
     address(caller.address) +
-    number('src_endpoint.port', caller.port) +
+    port(caller.port) +
     listener(operation.listener) +
     route(operation.route) +
     (traceId ? `,"trace.uid":"${traceId}"` : '') +
-    id('mcp.id', operation.rpcId) +
+    rpcId(operation.rpcId) +
     kind(details.kind) +
     (details.name ? `,"mcp.name":${shownName(details.name, maxText)}` : '') +
     (details.arguments === undefined ? '' : `,"mcp.arguments":${details.arguments}`) +
-    number('bytes.in', operation.bytesIn)
+    bytesIn(operation.bytesIn)
   );
 }
 
@@ -257,9 +269,9 @@ export function operationLine(operation: AuditedOperation, end: AuditedEnd, phas
     (code === undefined ? '' : `,"status_code":"${code}"`) +
     failure(end.error) +
     text('status_detail', end.detail) +
-    number('http_response.code', end.httpStatus) +
-    (end.durationMs === undefined ? '' : `,"duration":${Math.round(end.durationMs * 1_000) / 1_000}`) +
-    number('bytes.out', end.bytesOut)
+    httpStatus(end.httpStatus) +
+    duration(end.durationMs === undefined ? undefined : Math.round(end.durationMs * 1_000) / 1_000) +
+    bytesOut(end.bytesOut)
   );
 }
 

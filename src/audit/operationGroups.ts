@@ -35,8 +35,8 @@ const methodMark = 'method:';
  * gets a mark. It counts as a call, then.
  */
 export function operationOf(method: string): string {
-  // Most messages are calls, and a search costs more than this.
-  if (method === 'tools/call') return method;
+  // Most messages are calls, and a search costs more than this. Look-ups find the literal sooner than the text of a message.
+  if (method === 'tools/call') return 'tools/call';
   return acts.test(method) || requests.has(method) || method.startsWith(methodMark)
     ? methodMark + method
     : method;
