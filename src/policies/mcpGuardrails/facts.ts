@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { backendTls, hostAndPort, positiveDuration } from '../../schema/index.ts';
+import { hostAndPort } from '../../schema/index.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { expression } from '../fields/expression.ts';
 import { tokenPattern } from '../fields/httpText.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
+import { policyConnection } from '../fields/policyConnection.ts';
 import { located, policyServer, serverName, type PolicyServer } from '../fields/policyServer.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
 import { patternFault, type Phase } from './methods.ts';
@@ -62,24 +63,10 @@ const methods = z
       'The methods that the processor checks, and when: request, response, full (both) or off. A method is exact (tools/call), or a pattern (tools/*, */list, *); the most exact one counts. The processor gets no other message.',
   });
 
-const connection = z
-  .strictObject({
-    backendTLS: backendTls.optional().describe('TLS with the processor.'),
-    http: z
-      .strictObject({
-        requestTimeout: positiveDuration
-          .optional()
-          .describe('Time for one check, after which failureMode decides; 10s by default.'),
-      })
-      .optional()
-      .meta({ description: 'Settings of the calls.' }),
-    tcp: notBuilt('TCP settings of a processor'),
-    backendAuth: notBuilt('credentials for a processor'),
-    requestHeaderModifier: notBuilt('headers for a processor'),
-    transformations: notBuilt('transformations for a processor'),
-    backendTunnel: notBuilt('tunnels'),
-  })
-  .meta({ description: 'Connections to the processor.' });
+const connection = policyConnection(
+  'processor',
+  'Time for one check, after which failureMode decides; 10s by default.',
+);
 
 const usualTimeoutMs = 10_000;
 

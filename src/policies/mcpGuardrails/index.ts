@@ -3,11 +3,12 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Checked, CheckedMessage, McpCheck } from '../../mcp/contract.ts';
 import { tokenPattern, valuePattern } from '../fields/httpText.ts';
+import { reasonOf } from '../grpcServer.ts';
 import type { Exchange, Policy, PolicyTools } from '../policy.ts';
 import { mcpGuardrailsSchema, type McpGuardrailsSettings } from './facts.ts';
 import type { Phase } from './methods.ts';
-import { Processor, reasonOf } from './processor.ts';
-import { decodeAnswer, unframed, type callPath, type CheckAnswer, type RefusalCode } from './wire.ts';
+import { Processor } from './processor.ts';
+import { decodeAnswer, type callPath, type CheckAnswer, type RefusalCode } from './wire.ts';
 
 type Side = keyof typeof callPath;
 
@@ -56,9 +57,9 @@ function checkOf(
   return async ({ targets, json }: CheckedMessage): Promise<Checked> => {
     let isAnswered = false;
     try {
-      const body = await processor.ask(side, { targets, method, metadata, json, headers });
+      const given = await processor.ask(side, { targets, method, metadata, json, headers });
       isAnswered = true;
-      const answer = decodeAnswer(unframed(body));
+      const answer = decodeAnswer(given.message);
       note(exchange, answer.metadata);
       const { verdict } = answer;
       if (verdict.kind !== 'error') return passed(answer);

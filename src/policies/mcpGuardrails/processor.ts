@@ -1,22 +1,16 @@
 import { compile, isProblem, type Program } from '../../cel/index.ts';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { GatewayError } from '../../errors.ts';
 import { withoutParameters, type HeaderLine } from '../../http/index.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { contextFor } from '../attributes/context.ts';
 import { jsonOf } from '../attributes/endedRequest.ts';
 import { evaluate } from '../attributes/evaluate.ts';
-import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
+import { GrpcServer, type GrpcAnswer } from '../grpcServer.ts';
+import type { Exchange, PolicyTools } from '../policy.ts';
 import type { HeaderFilter, ProcessorSettings } from './facts.ts';
 import { phaseOf, type Phase } from './methods.ts';
-import { callPath, encodeCheck, framed, type CheckMessage } from './wire.ts';
+import { callPath, encodeCheck, type CheckMessage } from './wire.ts';
 
-/** Bytes of an answer, and checks in progress, of one processor. */
-const most = {
-  operator: { answerBytes: 33_554_432, checks: Number.POSITIVE_INFINITY },
-  // A tenant of a cluster may have written processor, servers and clients.
-  tenant: { answerBytes: 4_194_304, checks: 64 },
-} as const;
 /** A call may outlive the HTTP request: the client can come back for a stream that broke. */
 const nobody = { onClose: () => undefined };
 
@@ -25,20 +19,16 @@ export class Processor {
   readonly name: string;
   readonly settings: ProcessorSettings;
   readonly phaseOf: (method: string) => Phase;
-  private readonly host: Host;
-  private readonly most: { readonly answerBytes: number; readonly checks: number };
-  private checks = 0;
+  private readonly server: GrpcServer;
   private readonly metadata: readonly { readonly name: string; readonly program: Program }[];
   private readonly contextOf: ReturnType<typeof contextFor>;
 
   /** @throws Error where an expression does not compile, or a file of the TLS settings cannot be used */
   constructor(settings: ProcessorSettings, tools: PolicyTools) {
-    const { host, port, tls } = settings;
     this.settings = settings;
-    this.most = tools.guarded === true ? most.tenant : most.operator;
-    this.name = `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+    this.server = new GrpcServer(settings, settings.timeoutMs, tools);
+    this.name = this.server.name;
     this.phaseOf = phaseOf(settings.methods);
-    this.host = tools.hosts.use({ host, port, http2: true, ...(tls === undefined ? {} : { tls }) });
     this.metadata = Object.entries(settings.metadata).map(([name, source]) => {
       const program = compile(source, requestAttributes);
       if (isProblem(program)) throw new Error(`mcpGuardrails.metadata.${name}: ${program.message}`);
@@ -68,39 +58,12 @@ export class Processor {
 
   /**
    * Asks the processor (gRPC over HTTP/2, unary).
-   * @returns the body of the answer
    * @throws Error where the processor cannot be asked, with a reason that holds nothing of the message
    */
-  async ask(phase: keyof typeof callPath, message: CheckMessage): Promise<Buffer> {
-    const { timeoutMs } = this.settings;
-    if (this.checks >= this.most.checks) throw new Error(`${this.most.checks} checks are in progress`);
-    this.checks++;
-    try {
-      const answer = await this.host.ask(
-        {
-          method: 'POST',
-          target: callPath[phase],
-          headers: [
-            ['content-type', 'application/grpc'],
-            ['grpc-timeout', `${String(timeoutMs)}m`],
-          ],
-          body: framed(encodeCheck(message)),
-          timeoutMs,
-          maxBodyBytes: this.most.answerBytes,
-          repeatable: true,
-        },
-        nobody,
-      );
-      return bodyOf(answer);
-    } finally {
-      this.checks--;
-    }
+  async ask(phase: keyof typeof callPath, message: CheckMessage): Promise<GrpcAnswer> {
+    return await this.server.ask(callPath[phase], encodeCheck(message), nobody);
   }
 }
-
-/** The reason why a processor gave no answer, for the log. */
-export const reasonOf = (error: unknown): string =>
-  error instanceof GatewayError ? (error.detail ?? error.code) : String(error);
 
 /** The headers of the client without the credentials that policies took out of the request. */
 function filtered(
@@ -125,17 +88,4 @@ function withoutTaken(target: string, forwardTarget: string): string {
   const mark = forwardTarget.indexOf('?');
   const left = new Set(mark < 0 ? [] : forwardTarget.slice(mark + 1).split('&'));
   return withoutParameters(target, (pair) => !left.has(pair));
-}
-
-/** @throws Error for another status than OK */
-function bodyOf({ status, headers, trailers, body }: HostAnswer): Buffer {
-  if (status !== 200) throw new Error(`HTTP status ${String(status)}`);
-  const field = (wanted: string): string | undefined =>
-    [...trailers, ...headers].find(([name]) => name === wanted)?.[1];
-  const code = field('grpc-status');
-  if (code !== '0') {
-    const text = (field('grpc-message') ?? '').slice(0, 200).replaceAll(/[^\x20-\x7e]/g, '?');
-    throw new Error(`gRPC status ${code ?? 'missing'}${text === '' ? '' : `: ${text}`}`);
-  }
-  return body;
 }

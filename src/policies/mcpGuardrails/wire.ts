@@ -4,30 +4,16 @@
  */
 
 import { fromBinary, fromJson, toBinary, toJson, type JsonObject } from '@bufbuild/protobuf';
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { StructSchema } from '@bufbuild/protobuf/wkt';
 import type { HeaderLine } from '../../http/index.ts';
+import { eachField, lengthTag as tag, textOf } from '../protobufFields.ts';
 
 /** The path of a call. */
 export const callPath = {
   request: '/agentgateway.dev.ext_mcp.ExtMcp/CheckRequest',
   response: '/agentgateway.dev.ext_mcp.ExtMcp/CheckResponse',
 } as const;
-
-/** gRPC over HTTP/2, "Length-Prefixed-Message": not compressed. */
-export function framed(message: Uint8Array): Buffer {
-  const frame = Buffer.alloc(5 + message.length);
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, 5);
-  return frame;
-}
-
-/** @throws Error for a body that is not one message */
-export function unframed(body: Buffer): Buffer {
-  if (body.length < 5 || body[0] !== 0 || body.readUInt32BE(1) !== body.length - 5)
-    throw new Error('the answer is not one uncompressed gRPC message');
-  return body.subarray(5);
-}
 
 /** The content of `McpRequest`, or of `McpResponse`, which has no headers. */
 export interface CheckMessage {
@@ -77,8 +63,6 @@ export function encodeCheck({ targets, method, metadata, json, headers }: CheckM
   return writer.finish();
 }
 
-const tag = (field: number): number => (field << 3) | WireType.LengthDelimited;
-
 /**
  * Decodes `McpRequestResult` or `McpResponseResult`.
  * @throws Error for bytes that are none, or hold no verdict
@@ -125,27 +109,4 @@ function decodeChanges(bytes: Uint8Array): Pick<CheckAnswer, 'set' | 'remove'> {
     2: (value) => remove.push(textOf(value).toLowerCase()),
   });
   return { set, remove };
-}
-
-const nothing = new Uint8Array();
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-const textOf = (bytes: Uint8Array): string => utf8.decode(bytes);
-
-/** Calls the reader of each field; a field without a reader is skipped. */
-function eachField(
-  bytes: Uint8Array,
-  readers: Readonly<Record<number, (value: Uint8Array, number: number) => void>>,
-): void {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, type] = reader.tag();
-    const read = readers[field];
-    if (type === WireType.LengthDelimited) {
-      const value = reader.bytes();
-      read?.(value, 0);
-    } else if (type === WireType.Varint) {
-      const number = reader.uint32();
-      read?.(nothing, number);
-    } else reader.skip(type);
-  }
 }

@@ -1,0 +1,116 @@
+import { GatewayError } from '../errors.ts';
+import type { Exchange, Host, HostAnswer, PolicyTools } from './policy.ts';
+import type { PolicyServer } from './fields/policyServer.ts';
+
+/** Bytes of an answer, and calls in progress, of one server. */
+const most = {
+  operator: { answerBytes: 33_554_432, calls: Number.POSITIVE_INFINITY },
+  // A tenant of a cluster may have written server, policy and clients.
+  tenant: { answerBytes: 4_194_304, calls: 64 },
+} as const;
+
+/** A gRPC server that a policy calls: one message goes there, and one comes back (gRPC over HTTP/2). */
+export class GrpcServer {
+  /** Its address, for logs. */
+  readonly name: string;
+  private readonly host: Host;
+  private readonly timeoutMs: number;
+  private readonly most: { readonly answerBytes: number; readonly calls: number };
+  private calls = 0;
+
+  /**
+   * @param timeoutMs from a call to the end of its answer
+   * @throws Error where a file of the TLS settings cannot be used
+   */
+  constructor({ host, port, tls }: PolicyServer, timeoutMs: number, tools: PolicyTools) {
+    this.name = serverAddress({ host, port });
+    this.timeoutMs = timeoutMs;
+    this.most = tools.guarded === true ? most.tenant : most.operator;
+    this.host = tools.hosts.use({ host, port, http2: true, ...(tls === undefined ? {} : { tls }) });
+  }
+
+  /**
+   * @param during the exchange that waits for the answer
+   * @returns the message of the answer
+   * @throws Error where the server cannot be asked or gives another status than OK, with a reason that holds nothing of
+   *   the message
+   */
+  async ask(
+    path: string,
+    message: Uint8Array,
+    during: Pick<Exchange, 'onClose' | 'trial'>,
+  ): Promise<GrpcAnswer> {
+    const { timeoutMs } = this;
+    if (this.calls >= this.most.calls) throw new Error(`${this.most.calls} checks are in progress`);
+    this.calls++;
+    try {
+      const answer = await this.host.ask(
+        {
+          method: 'POST',
+          target: path,
+          headers: [
+            ['content-type', 'application/grpc'],
+            ['grpc-timeout', `${String(timeoutMs)}m`],
+          ],
+          body: framed(message),
+          timeoutMs,
+          maxBodyBytes: this.most.answerBytes,
+          repeatable: true,
+        },
+        during,
+      );
+      return new GrpcAnswer(bodyOf(answer));
+    } finally {
+      this.calls--;
+    }
+  }
+}
+
+/** An answer with the status OK. */
+export class GrpcAnswer {
+  private readonly body: Buffer;
+
+  constructor(body: Buffer) {
+    this.body = body;
+  }
+
+  /** @throws Error for a body that is not one message */
+  get message(): Buffer {
+    return unframed(this.body);
+  }
+}
+
+/** The address of a server, as logs show it. */
+export const serverAddress = ({ host, port }: Pick<PolicyServer, 'host' | 'port'>): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+
+/** The reason why a server gave no answer, for the log. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof GatewayError ? (error.detail ?? error.code) : String(error);
+
+/** gRPC over HTTP/2, "Length-Prefixed-Message": not compressed. */
+function framed(message: Uint8Array): Buffer {
+  const frame = Buffer.alloc(5 + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, 5);
+  return frame;
+}
+
+function unframed(body: Buffer): Buffer {
+  if (body.length < 5 || body[0] !== 0 || body.readUInt32BE(1) !== body.length - 5)
+    throw new Error('the answer is not one uncompressed gRPC message');
+  return body.subarray(5);
+}
+
+/** @throws Error for another status than OK */
+function bodyOf({ status, headers, trailers, body }: HostAnswer): Buffer {
+  if (status !== 200) throw new Error(`HTTP status ${String(status)}`);
+  const field = (wanted: string): string | undefined =>
+    [...trailers, ...headers].find(([name]) => name === wanted)?.[1];
+  const code = field('grpc-status');
+  if (code !== '0') {
+    const text = (field('grpc-message') ?? '').slice(0, 200).replaceAll(/[^\x20-\x7e]/g, '?');
+    throw new Error(`gRPC status ${code ?? 'missing'}${text === '' ? '' : `: ${text}`}`);
+  }
+  return body;
+}
