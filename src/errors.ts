@@ -302,6 +302,20 @@ export const catalogue = {
     'requests of other sites are refused',
     'The policy csrf refused a request that may change something, because the page of another origin sent it. The log names the header that shows it. If the page is one of yours, add its origin to additionalOrigins.',
   ),
+  ext_authz_denied: entry(
+    'client',
+    403,
+    'no',
+    'forbidden',
+    'The service of extAuthz refuses the request, and gives no response of its own. The log names the policy and its place.',
+  ),
+  ext_authz_failed: entry(
+    'upstream',
+    403,
+    'later',
+    'forbidden',
+    'The service of extAuthz was not reached, did not answer in time, or gave an answer that is no decision. The log has the reason. failureMode says what happens where the service gives no answer.',
+  ),
 
   // Tokens and rules (RFC 6750)
   token_missing: entry(

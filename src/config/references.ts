@@ -524,10 +524,11 @@ function calledServers(node: Node, parent?: string): CalledServer[] {
   return [...called, ...inside];
 }
 
-/** The nodes of a path with dots; `*` stands for the entries of a list. */
+/** The nodes of a path with dots; `*` stands for the entries of a list, and an empty path for the node itself. */
 const nodesAt = (node: Node, path: string): readonly Node[] =>
   path
     .split('.')
+    .filter((step) => step !== '')
     .reduce<readonly Node[]>(
       (nodes, step) => nodes.flatMap((one) => (step === '*' ? items(one) : [field(one, step)])),
       [node],

@@ -278,6 +278,22 @@ const samples: Readonly<Record<string, Sample>> = {
     }),
     shown: true,
   },
+  'extAuthz.protocol.grpc.context.*': {
+    document: policy('extAuthz', { host: 'a:1', protocol: { grpc: { context: { key: '$SECRET' } } } }),
+  },
+  ...Object.fromEntries(
+    Object.entries({
+      'grpc.metadata.*': { grpc: { metadata: { a: '{"b": "$SECRET"}' } } },
+      'http.path': { http: { path: '"/$SECRET"' } },
+      'http.redirect': { http: { redirect: '"/$SECRET"' } },
+      'http.body': { http: { body: '"$SECRET"' } },
+      'http.addRequestHeaders.*': { http: { addRequestHeaders: { a: '"$SECRET"' } } },
+      'http.metadata.*': { http: { metadata: { a: '"$SECRET"' } } },
+    }).map(([field, protocol]) => [
+      `extAuthz.protocol.${field}`,
+      { document: policy('extAuthz', { host: 'a:1', protocol }), shown: true },
+    ]),
+  ),
   'additionalParams.*': {
     document: policy('backendAuth', {
       oauthTokenExchange: { host: 'idp:1', additionalParams: { a: '"$SECRET"' } },

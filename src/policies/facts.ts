@@ -10,6 +10,7 @@ import { csrfFacts } from './csrf/facts.ts';
 import { delayFacts } from './delay/facts.ts';
 import { directResponseFacts } from './directResponse/facts.ts';
 import { requestHeaderModifierFacts, responseHeaderModifierFacts } from './headerModifier/facts.ts';
+import { extAuthzFacts } from './extAuthz/facts.ts';
 import { jwtAuthFacts } from './jwtAuth/facts.ts';
 import { localRateLimitFacts } from './localRateLimit/facts.ts';
 import { mcpAuthenticationFacts } from './mcpAuthentication/facts.ts';
@@ -53,6 +54,8 @@ const table = {
   mcpAuthentication: mcpAuthenticationFacts,
   basicAuth: basicAuthFacts,
   apiKey: apiKeyFacts,
+  // Its service knows the caller, and the rules know its values.
+  extAuthz: extAuthzFacts,
   // A refused caller must cost no more work.
   authorization: authorizationFacts,
   mcpAuthorization: mcpAuthorizationFacts,
@@ -94,7 +97,6 @@ const table = {
 
 /** Policies that the format has and this version refuses by name, with their places. */
 const notBuilt: Readonly<Record<string, readonly PolicyPlace[]>> = {
-  extAuthz: ['listener', 'route', 'backend'],
   extProc: ['listener', 'route'],
   transformations: ['listener', 'route', 'backend', 'target'],
   a2a: ['route', 'backend'],

@@ -43,6 +43,13 @@ export class GrpcServer {
     const { timeoutMs } = this;
     if (this.calls >= this.most.calls) throw new Error(`${this.most.calls} checks are in progress`);
     this.calls++;
+    let isUnderWay = true;
+    const over = (): void => {
+      if (isUnderWay) this.calls--;
+      isUnderWay = false;
+    };
+    // A call ends without a result when its exchange ends first.
+    during.onClose(over);
     try {
       const answer = await this.host.ask(
         {
@@ -61,7 +68,7 @@ export class GrpcServer {
       );
       return new GrpcAnswer(bodyOf(answer));
     } finally {
-      this.calls--;
+      over();
     }
   }
 }

@@ -1,13 +1,12 @@
 import { editCookies, type HeaderLine } from '../http/index.ts';
 import { ownCookieNames } from './facts.ts';
+import { isOwnCookie } from './ownCookies.ts';
 import type { Steps } from './policy.ts';
 
-/** The names of cookies that policies have set: a policy may put more text behind a dash. */
-const isOwn = new RegExp(`^(?:__Host-)?(?:${ownCookieNames.join('|')})(?:-|$)`);
 /** The name in a `Set-Cookie` field. A browser sends `=name=value` as `name=value`. */
 const nameThatIsSet = /^[\s=]*([^=;]*)/;
 
-const setsOwn = (line: string): boolean => isOwn.test(nameThatIsSet.exec(line)?.[1]?.trimEnd() ?? '');
+const setsOwn = (line: string): boolean => isOwnCookie(nameThatIsSet.exec(line)?.[1]?.trimEnd() ?? '');
 const mayHoldOwn = (text: string): boolean => ownCookieNames.some((name) => text.includes(name));
 
 /**
@@ -18,8 +17,7 @@ const mayHoldOwn = (text: string): boolean => ownCookieNames.some((name) => text
 export const hideCookies: Steps = {
   onRequest({ request, requestHeaders }) {
     const sent = request.header('cookie');
-    if (sent !== undefined && mayHoldOwn(sent))
-      editCookies(request, requestHeaders, (name) => isOwn.test(name));
+    if (sent !== undefined && mayHoldOwn(sent)) editCookies(request, requestHeaders, isOwnCookie);
     return undefined;
   },
   onResponse({ responseHeaders }, _status, head) {

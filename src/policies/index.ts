@@ -9,6 +9,7 @@ import { cors } from './cors/index.ts';
 import { csrf } from './csrf/index.ts';
 import { delay } from './delay/index.ts';
 import { directResponse } from './directResponse/index.ts';
+import { extAuthz } from './extAuthz/index.ts';
 import { requestHeaderModifier, responseHeaderModifier } from './headerModifier/index.ts';
 import { jwtAuth } from './jwtAuth/index.ts';
 import { localRateLimit } from './localRateLimit/index.ts';
@@ -111,6 +112,7 @@ const runTime = {
   csrf,
   delay,
   directResponse,
+  extAuthz,
   jwtAuth,
   localRateLimit,
   mcpAuthentication,

@@ -456,6 +456,8 @@ export interface Exchange {
   limitRequest(ms: number): void;
   /** Limits a try of the backend, from the moment it is chosen; ends it with 504. */
   limitBackend(ms: number): void;
+  /** Values that the services of extAuthz returned, by name; expressions read them as `extauthz`. */
+  authorized?: Readonly<Record<string, unknown>> | undefined;
   /** Values that the services of mcpGuardrails returned, by name; for the access log. */
   guardrails?: Map<string, unknown> | undefined;
   /** Calls `listener` once when the exchange is over: the answer is complete, or the client has left. */

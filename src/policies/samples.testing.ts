@@ -75,6 +75,11 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
     onCluster: { keys: [{ keyHash: `sha256:${'ab'.repeat(32)}` }] },
     probe: statusIs(401),
   },
+  extAuthz: {
+    settings: { host: '127.0.0.1:9' },
+    onCluster: { host: 'https://authz.example.com' },
+    probe: statusIs(403),
+  },
   authorization: { settings: { rules: [{ deny: 'true' }] }, probe: statusIs(403) },
   mcpAuthorization: { settings: { rules: [{ deny: 'true' }] } },
   mcpGuardrails: {

@@ -16,6 +16,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { findOperatorSecret } from '../../src/admin/index.ts';
 import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
+import { decideByPlan, startAuthorization } from '../../examples/policies/extAuthz/service.ts';
 import { checkOrder, hideCards, startProcessor } from '../../examples/mcp/guardrails/processor.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { launcher } from '../../src/launcher.testing.ts';
@@ -89,6 +90,20 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.equal(await post({ origin: 'https://admin.example.com' }), 200);
     assert.equal(await post({}), 200);
     assert.equal(await statusOf(ask('/get', { headers: { origin: 'https://evil.example' } })), 200);
+  },
+  'examples/policies/extAuthz.yaml': async ({ ask }) => {
+    const get = (path: string, customer: string): Promise<Response> =>
+      ask(path, { headers: { 'x-customer': customer, 'x-plan': 'gold' } });
+    const stranger = await get('/anything', 'eve');
+    assert.equal(stranger.status, 401);
+    assert.equal(stranger.headers.get('www-authenticate'), 'Customer');
+    assert.equal(await stranger.text(), 'no such customer\n');
+    const known = await get('/anything', 'bob');
+    assert.equal(known.status, 200);
+    assert.match(await known.text(), /"X-Plan": \[\s*"basic"\s*\]/);
+    assert.equal(await statusOf(get('/reports', 'bob')), 403);
+    assert.equal(await statusOf(get('/reports', 'ada')), 200);
+    assert.equal(await statusOf(ask('/anything', { method: 'POST', headers: { 'x-customer': 'ada' } })), 403);
   },
   'examples/policies/cors.yaml': async ({ ask }) => {
     const preflight = (origin: string): Promise<Response> =>
@@ -598,6 +613,8 @@ describe('the example', { concurrency: 2 }, () => {
       await using collector = await Collector.grpc();
       const processor = await startProcessor(0, { request: checkOrder, response: hideCards });
       t.after(() => processor.close());
+      const authorization = await startAuthorization(0, decideByPlan);
+      t.after(() => authorization.close());
       const redis =
         file.endsWith('replicas.yaml') && withoutRedis === false ? await RedisServer.start() : undefined;
       t.after(() => redis?.close());
@@ -615,6 +632,7 @@ describe('the example', { concurrency: 2 }, () => {
             MCP_SESSION_KEY: 'e5'.repeat(32),
             COLLECTOR: collector.url,
             PROCESSOR: `127.0.0.1:${processor.port}`,
+            AUTHZ: `127.0.0.1:${authorization.port}`,
             TMPDIR: folder,
             AUDIT_FOLDER: folder,
           },

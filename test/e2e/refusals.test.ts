@@ -76,6 +76,7 @@ const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> 
     headers: { authorization: 'Bearer another-key' },
     status: 401,
   },
+  extAuthz: { settings: { host: '127.0.0.1:9' }, status: 403 },
   authorization: {
     settings: { rules: ['request.path != ""', { deny: 'request.method == "GET"', name: 'no reads' }] },
     status: 403,

@@ -17,7 +17,7 @@ export const serverHostRule =
 /** May only a file have this field? @param path with `*` for entries of a list */
 export const isFileField = (policy: string, path: readonly string[]): boolean =>
   factsOf(policy)?.servers?.paths.some((server) =>
-    fileFieldsOfServers.some((field) => path.join('.') === `${server}.${field}`),
+    fileFieldsOfServers.some((field) => path.join('.') === [...stepsOf(server), field].join('.')),
   ) === true;
 
 /** Is this the place of a server in the settings of the policy? @param path with `*` for entries of a list */
@@ -30,7 +30,7 @@ export const isServerPlace = (policy: string, path: readonly string[]): boolean 
  */
 export function serverProblem(name: PolicyName, settings: unknown, namespace: string): string | undefined {
   for (const path of factsOf(name)?.servers?.paths ?? [])
-    for (const [server, at] of placesAt(settings, path.split('.'), name)) {
+    for (const [server, at] of placesAt(settings, stepsOf(path), name)) {
       const field = fileFieldsOfServers.find((one) => valueAt(server, one.split('.')) !== undefined);
       if (field !== undefined) return `${at}.${field}: is not for the cluster`;
       const { host } = server;
@@ -42,6 +42,9 @@ export function serverProblem(name: PolicyName, settings: unknown, namespace: st
     }
   return undefined;
 }
+
+/** The steps of a path; none where it stands for the settings themselves. */
+const stepsOf = (path: string): readonly string[] => path.split('.').filter((step) => step !== '');
 
 const valueAt = (value: unknown, [key, ...rest]: readonly string[]): unknown =>
   key === undefined ? value : isRecord(value) ? valueAt(value[key], rest) : undefined;

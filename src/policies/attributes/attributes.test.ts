@@ -111,7 +111,7 @@ test('names of the format that have no value here are refused with the reason, u
     ['source.connectHeaders.x == ""', /CONNECT is not served/],
     ['jwt.rawToken == ""', /never see the token/],
     ['response.code == 1', /no answer yet/],
-    ['extauthz.x == 1', /does not exist here/],
+    ['extproc.x == 1', /does not exist here/],
     ['proxy.gatewey.name == ""', /has no member gatewey/],
     ['proxi.bind == ""', /proxi/],
   ] as const)

@@ -102,6 +102,7 @@ export function contextFor(programs: readonly Program[]): ContextOf {
   const apiKey = uses('apiKey');
   const basicAuth = uses('basicAuth');
   const mcp = uses('mcp');
+  const extAuthz = uses('extauthz');
 
   /** The part of the context that is the same for every item of a request. */
   const shared = new WeakMap<Exchange, CelContext>();
@@ -131,6 +132,7 @@ export function contextFor(programs: readonly Program[]): ContextOf {
       context.auth = new Map([['claims', jwt]]);
     }
     if (apiKey && exchange.apiKey !== undefined) context.apiKey = metadataOf(exchange.apiKey);
+    if (extAuthz && exchange.authorized !== undefined) context.extauthz = toCel(exchange.authorized);
     if (basicAuth && exchange.user !== undefined) context.basicAuth = new Map([['username', exchange.user]]);
     return context;
   }

@@ -88,7 +88,7 @@ export const requestAttributes: Members = {
   response: answer,
   llm: notHere,
   llmRequest: notHere,
-  extauthz: notHere,
+  extauthz: { kind: 'claims', absent: {} },
   extproc: notHere,
   mcpGuardrails: notHere,
   metadata: notHere,
@@ -104,6 +104,7 @@ export const samplingAttributes: Members = {
   auth: unknownCaller,
   apiKey: unknownCaller,
   basicAuth: unknownCaller,
+  extauthz: unknownCaller,
   proxy: object({ bind: text, gateway: unrouted, listener: unrouted, route: unrouted }),
 };
 
@@ -125,6 +126,12 @@ export const answerAttributes: Members = {
     body,
     bodyPrefix: body,
   }),
+};
+
+/** Available where the answer of a service of extAuthz over HTTP is read. */
+export const authorizedAttributes: Members = {
+  ...requestAttributes,
+  response: object({ code: whole, headers: { kind: 'headers' }, body: { kind: 'value', type: 'bytes' } }),
 };
 
 const notLogged = absent('the audit stream records the contents of calls');

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { hostAndPort } from '../../schema/index.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { expression } from '../fields/expression.ts';
-import { tokenPattern } from '../fields/httpText.ts';
+import { headerOrPseudo } from '../fields/headerOrPseudo.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
 import { policyConnection } from '../fields/policyConnection.ts';
 import { located, policyServer, serverName, type PolicyServer } from '../fields/policyServer.ts';
@@ -32,22 +32,8 @@ export interface McpGuardrailsSettings {
   readonly processors: readonly ProcessorSettings[];
 }
 
-/** The pseudo-headers of a request (RFC 9113 §8.3.1). */
-const pseudoHeaders: ReadonlySet<string> = new Set([':method', ':scheme', ':authority', ':path']);
-
 const headerNames = (description: string) =>
-  z
-    .array(
-      z
-        .string()
-        .refine((name) => tokenPattern.test(name) || pseudoHeaders.has(name), {
-          message: `expected the name of a header, or one of ${[...pseudoHeaders].join(', ')}`,
-        })
-        .transform((name) => name.toLowerCase()),
-    )
-    .max(256)
-    .default([])
-    .meta({ description });
+  z.array(headerOrPseudo()).max(256).default([]).meta({ description });
 
 const methods = z
   .record(z.string(), z.enum(['off', 'request', 'response', 'full']))

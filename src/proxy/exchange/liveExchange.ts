@@ -311,6 +311,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   exported: ComputedFields | 'left out' | undefined;
   /** Absent where the request is not traced. */
   span: RequestSpan | undefined;
+  authorized: Readonly<Record<string, unknown>> | undefined;
   guardrails: Map<string, unknown> | undefined;
   /** The filter of the access log leaves the request out. */
   unlogged = false;

@@ -1,5 +1,6 @@
 import type { GatewayError } from '../../errors.ts';
 import {
+  canonical,
   forwardedClient,
   forwardedHost,
   forwardedScheme,
@@ -142,7 +143,9 @@ export abstract class ReceivedRequest {
 
   get localAddress(): string {
     const { reported, socket } = this.connection;
-    return reported?.localAddress ?? socket.localAddress ?? '';
+    if (reported !== undefined) return reported.localAddress;
+    // A port that listens for both families has IPv4 addresses in the form of IPv6.
+    return socket.localAddress === undefined ? '' : canonical(socket.localAddress);
   }
 
   get localPort(): number {

@@ -1,0 +1,43 @@
+import { cookiePairs, holdsCookie, withoutParameters, type HeaderLine } from '../http/index.ts';
+import { isOwnCookie } from './ownCookies.ts';
+import type { Exchange } from './policy.ts';
+
+/**
+ * The headers of the client for a server that a policy asks, pseudo-headers first, without the credentials that policies
+ * took out of the request.
+ * @param isWanted gets names in lower case
+ */
+export function clientHeaders(
+  { request, requestHeaders, forwardTarget }: Exchange,
+  isWanted: (name: string) => boolean,
+): readonly HeaderLine[] {
+  const pseudo: readonly HeaderLine[] = [
+    [':method', request.method],
+    [':scheme', request.scheme],
+    [':authority', request.authority],
+    [':path', clientTarget({ request, forwardTarget })],
+  ];
+  const lines = request.headerLines().filter(([name]) => !requestHeaders.dropsName(name));
+  // A policy that takes a cookie out writes the others anew.
+  const written = requestHeaders.lines.filter(([name]) => name === 'cookie');
+  return [...pseudo, ...lines, ...written].flatMap(([name, value]) =>
+    isWanted(name) ? (name === 'cookie' ? withoutOwn(value) : [[name, value] as const]) : [],
+  );
+}
+
+/** The cookies without those of logins at the gateway: a server that has one could act as its user. */
+function withoutOwn(cookies: string): readonly HeaderLine[] {
+  const kept = cookiePairs(cookies).filter((pair) => !holdsCookie(pair, isOwnCookie));
+  return kept.length === 0 ? [] : [['cookie', kept.join('; ')]];
+}
+
+/** The target of the client without the credentials that policies took out of its query. */
+export function clientTarget({
+  request: { target },
+  forwardTarget,
+}: Pick<Exchange, 'request' | 'forwardTarget'>): string {
+  // Policies only take parameters out, before another policy rewrites the target.
+  const mark = forwardTarget.indexOf('?');
+  const left = new Set(mark < 0 ? [] : forwardTarget.slice(mark + 1).split('&'));
+  return withoutParameters(target, (pair) => !left.has(pair));
+}

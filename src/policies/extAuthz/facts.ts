@@ -1,0 +1,193 @@
+import { z } from 'zod';
+import { hostAndPort, mayHoldSecret } from '../../schema/index.ts';
+import { authorizedAttributes, requestAttributes } from '../attributes/declared.ts';
+import { oneOf } from '../fields/crdRules.ts';
+import { expression, textExpression } from '../fields/expression.ts';
+import { headerName } from '../fields/httpText.ts';
+import { headerOrPseudo } from '../fields/headerOrPseudo.ts';
+import { notBuilt } from '../fields/notBuilt.ts';
+import { policyConnection } from '../fields/policyConnection.ts';
+import { located, policyServer, serverName, type PolicyServer } from '../fields/policyServer.ts';
+import { refusedRequestHeaders } from '../headerModifier/facts.ts';
+import type { PolicyFacts } from '../policyFacts.ts';
+
+/** A service that speaks the external authorization protocol of Envoy, version 3. */
+export interface GrpcProtocol {
+  readonly kind: 'grpc';
+  readonly context: Readonly<Record<string, string>>;
+  /** Name → CEL expression of an object; undefined: the claims of the caller. */
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+}
+
+/** A service that decides by the status of its answer. All expressions are CEL. */
+export interface HttpProtocol {
+  readonly kind: 'http';
+  readonly path: string | undefined;
+  readonly redirect: string | undefined;
+  readonly body: string | undefined;
+  /** In lower case. */
+  readonly includeResponseHeaders: readonly string[];
+  readonly addRequestHeaders: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export interface ExtAuthzSettings extends PolicyServer {
+  readonly protocol: GrpcProtocol | HttpProtocol;
+  /** From the call to the end of the answer. */
+  readonly timeoutMs: number;
+  /** A number: the status of the refusal. */
+  readonly failureMode: 'allow' | 'deny' | number;
+  /** In lower case; undefined: all for gRPC, `authorization` for HTTP. */
+  readonly includeRequestHeaders: readonly string[] | undefined;
+}
+
+const usualTimeoutMs = 2_000;
+
+const ofConnection = 'this field belongs to the connection or frames the message';
+const ownHeader = headerName().refine((name) => !refusedRequestHeaders.has(name.toLowerCase()), ofConnection);
+
+const expressions = (description: string) =>
+  z.record(z.string().min(1).max(256), expression(requestAttributes, 'CEL expression of the value.')).meta({
+    description,
+  });
+
+const grpc = z
+  .strictObject({
+    context: z
+      .record(z.string().min(1).max(256), mayHoldSecret(z.string().max(8_192)))
+      .default({})
+      .meta({ description: 'Fixed values for the service (context_extensions).' }),
+    metadata: expressions(
+      'Objects for the service (metadata_context): name and CEL expression. Without it, the claims of the caller as envoy.filters.http.jwt_authn.',
+    ).optional(),
+  })
+  .meta({ description: 'The service speaks gRPC: envoy.service.auth.v3.Authorization.' });
+
+const http = z
+  .strictObject({
+    path: textExpression(
+      requestAttributes,
+      'CEL expression of the path and query of the call; those of the request by default.',
+    ).optional(),
+    redirect: textExpression(
+      requestAttributes,
+      'CEL expression of an address, to which 401 and 403 of the service send the client.',
+    )
+      .meta({ examples: ['"https://login.example.com/?to=" + request.path'] })
+      .optional(),
+    body: expression(
+      requestAttributes,
+      'CEL expression of the body of the call: a text or bytes as they are, everything else as JSON.',
+    ).optional(),
+    includeResponseHeaders: z
+      .array(ownHeader.transform((name) => name.toLowerCase()))
+      .max(256)
+      .default([])
+      .meta({
+        description:
+          'Headers of the answer of the service that the backend gets, in place of those of the client.',
+      }),
+    addRequestHeaders: z
+      .record(ownHeader, expression(requestAttributes, 'CEL expression of the value.'))
+      .default({})
+      .meta({ description: 'Further headers of the call: name and CEL expression.' }),
+    metadata: z
+      .record(
+        z.string().min(1).max(256),
+        expression(authorizedAttributes, 'CEL expression over the request and the answer of the service.'),
+      )
+      .default({})
+      .meta({ description: 'Values that later expressions read as `extauthz`: name and CEL expression.' }),
+  })
+  .meta({
+    description: 'The service speaks HTTP: a status of 200 to 299 allows the request, others refuse it.',
+  });
+
+const protocol = z
+  .strictObject({ grpc: grpc.optional(), http: http.optional() })
+  .refine(
+    (given) => (given.grpc === undefined) !== (given.http === undefined),
+    'expected either grpc or http',
+  )
+  .default({ grpc: { context: {} } })
+  .transform((given): GrpcProtocol | HttpProtocol => {
+    if (given.http === undefined)
+      return { kind: 'grpc', context: given.grpc?.context ?? {}, metadata: given.grpc?.metadata };
+    const { path, redirect, body, ...lists } = given.http;
+    return { kind: 'http', path, redirect, body, ...lists };
+  })
+  .meta({ description: 'The protocol of the service; grpc by default.' });
+
+export const extAuthzSchema: z.ZodType<ExtAuthzSettings> = z
+  .strictObject({
+    host: hostAndPort.optional().meta({
+      description: 'The service: name:port, or https://name for TLS.',
+    }),
+    backend: serverName,
+    service: notBuilt('services; write the host'),
+    conditional: notBuilt('conditional services'),
+    policies: policyConnection(
+      'authorization service',
+      'Time for one decision, after which failureMode decides; 2s by default.',
+    ).optional(),
+    protocol,
+    failureMode: z
+      .union([
+        z.enum(['allow', 'deny']),
+        z.strictObject({
+          denyWithStatus: z
+            .int()
+            .min(400)
+            .max(599)
+            .meta({ description: 'The status of the refusal.', examples: [503] }),
+        }),
+      ])
+      .default('deny')
+      .meta({
+        description:
+          'What happens to a request about which the service gives no decision: deny (403), allow, or denyWithStatus.',
+      }),
+    includeRequestHeaders: z.array(headerOrPseudo()).max(256).optional().meta({
+      description:
+        'Headers of the request that the service gets: by default all with gRPC, authorization with HTTP.',
+    }),
+    includeRequestBody: notBuilt('bodies pass through unread'),
+    cache: notBuilt('a memory of decisions'),
+  })
+  .transform((given, ctx): ExtAuthzSettings => {
+    const { host, backend, policies, protocol: spoken, failureMode, includeRequestHeaders } = given;
+    if (spoken.kind === 'http')
+      for (const [index, name] of (includeRequestHeaders ?? []).entries())
+        if (refusedByHttp(name))
+          ctx.addIssue({
+            code: 'custom',
+            message: `${ofConnection}; a call over HTTP has its own`,
+            path: ['includeRequestHeaders', index],
+          });
+    return {
+      ...policyServer({ host, backend }, policies?.backendTLS, ctx),
+      protocol: spoken,
+      timeoutMs: policies?.http?.requestTimeout ?? usualTimeoutMs,
+      failureMode: typeof failureMode === 'object' ? failureMode.denyWithStatus : failureMode,
+      includeRequestHeaders,
+    };
+  })
+  .meta({
+    description: 'Asks a service outside whether a request may pass (external authorization).',
+  });
+
+/** The service may be of the host that the client asked for. */
+const refusedByHttp = (name: string): boolean =>
+  name === 'host' || (name.startsWith(':') ? name !== ':authority' : refusedRequestHeaders.has(name));
+
+export const extAuthzFacts = {
+  schema: extAuthzSchema,
+  on: ['listener', 'route'],
+  notYetOn: ['backend'],
+  about: 'caller',
+  crdRules: { protocol: [oneOf('grpc', 'http')] },
+  servers: {
+    paths: [''],
+    located: (settings, find) => located(settings as ExtAuthzSettings, find),
+  },
+} as const satisfies PolicyFacts;

@@ -1,0 +1,166 @@
+import { compile, fromCel, isProblem, type CelContext, type Members, type Program } from '../../cel/index.ts';
+import { NotEvaluated } from '../../errors.ts';
+import type { HeaderLine } from '../../http/index.ts';
+import { answerContext, contextFor } from '../attributes/context.ts';
+import { authorizedAttributes, requestAttributes } from '../attributes/declared.ts';
+import { evaluate } from '../attributes/evaluate.ts';
+import { JsonValues } from '../attributes/jsonValues.ts';
+import { clientHeaders, clientTarget } from '../clientHeaders.ts';
+import { valuePattern } from '../fields/httpText.ts';
+import { reasonOf, serverAddress } from '../grpcServer.ts';
+import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
+import { allowedAsIs, deniedReply, type Decision } from './decision.ts';
+import type { ExtAuthzSettings, HttpProtocol } from './facts.ts';
+import { NoDecision, type Service } from './service.ts';
+
+/** Bytes of an answer. A page for a login is smaller. */
+const mostAnswer = 1_048_576;
+
+/** A service that decides by the status of its answer. */
+export class HttpService implements Service {
+  readonly name: string;
+  private readonly settings: ExtAuthzSettings;
+  private readonly protocol: HttpProtocol;
+  private readonly host: Host;
+  private readonly programs: Readonly<Record<'path' | 'redirect' | 'body', Program | undefined>>;
+  private readonly added: readonly (readonly [name: string, program: Program])[];
+  private readonly contextOf: (exchange: Exchange) => CelContext;
+  private readonly metadata: JsonValues;
+
+  /** @throws Error where an expression does not compile, or a file of the TLS settings cannot be used */
+  constructor(settings: ExtAuthzSettings, protocol: HttpProtocol, tools: PolicyTools) {
+    const { host, port, tls } = settings;
+    this.settings = settings;
+    this.protocol = protocol;
+    this.name = serverAddress(settings);
+    this.host = tools.hosts.use({ host, port, ...(tls === undefined ? {} : { tls }) });
+    const { path, redirect, body, addRequestHeaders, metadata } = protocol;
+    this.programs = {
+      path: programOf(path, 'path', requestAttributes),
+      redirect: programOf(redirect, 'redirect', requestAttributes),
+      body: programOf(body, 'body', requestAttributes),
+    };
+    this.added = Object.entries(addRequestHeaders).flatMap(([name, source]) => {
+      const program = programOf(source, 'addRequestHeaders', requestAttributes);
+      return program === undefined ? [] : [[name.toLowerCase(), program] as const];
+    });
+    const all = [...Object.values(this.programs), ...this.added.map(([, program]) => program)];
+    this.contextOf = contextFor(all.filter((one) => one !== undefined));
+    this.metadata = new JsonValues(metadata, authorizedAttributes, `${field}.metadata`);
+  }
+
+  async decide(exchange: Exchange): Promise<Decision> {
+    const context = this.contextOf(exchange);
+    const headers = this.headersOf(exchange, context);
+    const authority = headers.find(([name]) => name === ':authority')?.[1];
+    const body = this.bodyOf(exchange, context);
+    let answer: HostAnswer;
+    try {
+      answer = await this.host.ask(
+        {
+          method: exchange.request.method,
+          target: this.targetOf(exchange, context),
+          ...(authority === undefined ? {} : { authority }),
+          headers: headers.filter(([name]) => name !== ':authority'),
+          ...(body === undefined ? {} : { body }),
+          timeoutMs: this.settings.timeoutMs,
+          maxBodyBytes: mostAnswer,
+          repeatable: true,
+        },
+        exchange,
+      );
+    } catch (error) {
+      if (error instanceof NotEvaluated) throw error;
+      throw new NoDecision(reasonOf(error), { cause: error });
+    }
+    // A service that fails has decided nothing.
+    if (answer.status >= 500 || answer.status < 200)
+      throw new NoDecision(`HTTP status ${String(answer.status)}`);
+    return answer.status < 300 ? this.allowed(exchange, answer) : this.denied(exchange, context, answer);
+  }
+
+  private allowed(exchange: Exchange, { status, headers, body }: HostAnswer): Decision {
+    const wanted = this.protocol.includeResponseHeaders;
+    const taken = headers.filter(([name]) => wanted.includes(name));
+    const response = answerContext({ status, lines: () => headers }, exchange) as ReadonlyMap<
+      string,
+      unknown
+    >;
+    const more = {
+      response: new Map([...response, ['body', new Uint8Array(body)]]),
+    } as unknown as CelContext;
+    return {
+      ...allowedAsIs,
+      // A header that the service does not give must not come from the client.
+      removed: wanted.filter((name) => !taken.some(([known]) => known === name)),
+      headers: taken.map(([name, value], index) => ({
+        action: taken.findIndex(([known]) => known === name) === index ? 'set' : 'add',
+        name,
+        value,
+      })),
+      metadata: this.metadata.of(exchange, more),
+    };
+  }
+
+  private denied(exchange: Exchange, context: CelContext, { status, headers, body }: HostAnswer): Decision {
+    const { redirect } = this.programs;
+    if (redirect === undefined || (status !== 401 && status !== 403))
+      return { kind: 'denied', reply: deniedReply(status, headers, body), metadata: {} };
+    const location = textOf(redirect, context, exchange, 'redirect');
+    return { kind: 'denied', reply: { status: 302, headers: [['location', location]] }, metadata: {} };
+  }
+
+  private headersOf(exchange: Exchange, context: CelContext): readonly HeaderLine[] {
+    const wanted = this.settings.includeRequestHeaders ?? ['authorization'];
+    const added = this.added.flatMap(([name, program]): HeaderLine[] => {
+      const value = evaluate(program, context, exchange, `${field}.addRequestHeaders`);
+      const text = ['string', 'boolean', 'bigint', 'number'].includes(typeof value)
+        ? String(value)
+        : undefined;
+      return text !== undefined && valuePattern.test(text) ? [[name, text]] : [];
+    });
+    // A client must not send what the gateway says of itself.
+    const own = new Set(this.added.map(([name]) => name));
+    return [...clientHeaders(exchange, (name) => wanted.includes(name) && !own.has(name)), ...added];
+  }
+
+  private targetOf(exchange: Exchange, context: CelContext): string {
+    const { path } = this.programs;
+    return path === undefined ? clientTarget(exchange) : textOf(path, context, exchange, 'path');
+  }
+
+  private bodyOf(exchange: Exchange, context: CelContext): Buffer | undefined {
+    const { body } = this.programs;
+    if (body === undefined) return undefined;
+    const value = evaluate(body, context, exchange, `${field}.body`);
+    if (value instanceof Error) throw new Error(`${field}.body: ${value.message}`);
+    if (value instanceof Uint8Array) return Buffer.from(value);
+    return Buffer.from(typeof value === 'string' ? value : JSON.stringify(fromCel(value)));
+  }
+}
+
+const field = 'extAuthz.protocol.http';
+
+function programOf(source: string | undefined, name: string, attributes: Members): Program | undefined {
+  if (source === undefined) return undefined;
+  const program = compile(source, attributes);
+  if (isProblem(program)) throw new Error(`${field}.${name}: ${program.message}`);
+  return program;
+}
+
+/** A path, or an address to go to. @throws Error where the expression has no such value */
+function textOf(
+  program: Program,
+  context: CelContext,
+  exchange: Exchange,
+  name: 'path' | 'redirect',
+): string {
+  const value = evaluate(program, context, exchange, `${field}.${name}`);
+  if (value instanceof Error) throw new Error(`${field}.${name}: ${value.message}`);
+  const text = value instanceof Uint8Array ? Buffer.from(value).toString() : value;
+  if (typeof text !== 'string' || !forms[name].test(text)) throw new Error(`${field}.${name}: not usable`);
+  return text;
+}
+
+/** An origin-form target (RFC 9112 §3.2.1), and the value of `Location`: neither can end its line. */
+const forms = { path: /^\/[\x21-\x7e]*$/, redirect: /^[\x21-\x7e]+$/ } as const;

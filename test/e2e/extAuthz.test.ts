@@ -1,0 +1,441 @@
+/** extAuthz: real services, over gRPC and HTTP, decide about requests. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import {
+  startAuthorization,
+  type AuthorizationService,
+  type Check,
+  type Decision,
+} from '../../examples/policies/extAuthz/service.ts';
+import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
+import { launcher } from '../../src/launcher.testing.ts';
+import { startGateway, type GatewayProcess } from './gateway.testing.ts';
+import { ask } from './http.testing.ts';
+import { audience, inline, startIdp } from './stage.testing.ts';
+
+const allow: Decision = { status: { code: 0 } };
+const header = (key: string, value: string, more: object = {}): object => ({
+  header: { key, value },
+  ...more,
+});
+
+/** What the app behind the gateway got. */
+interface Forwarded {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+}
+
+async function listening(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+describe('with extAuthz, the gateway', () => {
+  let decide: (check: Check) => Decision | Promise<Decision>;
+  let checks: Check[];
+  let answer: (request: IncomingMessage, response: ServerResponse, body: string) => void;
+  let asked: { readonly request: IncomingMessage; readonly body: string }[];
+  let forwarded: Forwarded[];
+  let service: AuthorizationService;
+  let http: Server;
+  let app: Server;
+  let idp: DevIdp & AsyncDisposable;
+  let gateway: GatewayProcess;
+
+  before(async () => {
+    service = await startAuthorization(0, (check) => {
+      checks.push(check);
+      return decide(check);
+    });
+    http = createServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => {
+        asked.push({ request, body });
+        answer(request, response, body);
+      });
+    });
+    app = createServer((request, response) => {
+      forwarded.push({ url: request.url ?? '', headers: request.headers as Forwarded['headers'] });
+      response.end('app');
+    });
+    idp = await startIdp();
+    const gone = await startAuthorization(0, () => allow);
+    gone.close();
+    const [httpPort, appPort] = [await listening(http), await listening(app)];
+    const overGrpc = { host: `127.0.0.1:${service.port}` };
+    const dead = { host: `127.0.0.1:${gone.port}` };
+    const overHttp = (settings: object, more: object = {}): object => ({
+      host: `127.0.0.1:${httpPort}`,
+      protocol: { http: settings },
+      ...more,
+    });
+    const jwtAuth = {
+      mode: 'strict',
+      issuer: idp.issuer,
+      audiences: [audience],
+      jwks: { url: `${idp.issuer}/v1/keys` },
+    };
+    const policies: Readonly<Record<string, object>> = {
+      '/grpc': { extAuthz: { ...overGrpc, protocol: { grpc: { context: { route: 'first' } } } } },
+      '/values': {
+        extAuthz: {
+          ...overGrpc,
+          includeRequestHeaders: ['X-One', ':path'],
+          protocol: {
+            grpc: { metadata: { 'a.b': '{"path": request.path}', none: 'request.headers["x-no"]' } },
+          },
+        },
+        authorization: { rules: [{ deny: 'extauthz.plan != "gold"', name: 'gold only' }] },
+      },
+      '/claims': { jwtAuth, extAuthz: overGrpc },
+      '/named': { extAuthz: { backend: 'authz' } },
+      '/slow': { extAuthz: { ...overGrpc, policies: { http: { requestTimeout: '200ms' } } } },
+      '/slow-open': {
+        extAuthz: { ...overGrpc, failureMode: 'allow', policies: { http: { requestTimeout: '200ms' } } },
+      },
+      '/dead': { extAuthz: dead },
+      '/dead-open': { extAuthz: { ...dead, failureMode: 'allow' } },
+      '/dead-status': { extAuthz: { ...dead, failureMode: { denyWithStatus: 503 } } },
+      '/open': { extAuthz: { ...overGrpc, failureMode: 'allow' } },
+      '/http': { extAuthz: overHttp({}) },
+      '/http-open': { extAuthz: overHttp({}, { failureMode: 'allow' }) },
+      '/http-full': {
+        extAuthz: overHttp(
+          {
+            path: '"/decide?of=" + request.path',
+            body: '{"method": request.method}',
+            addRequestHeaders: {
+              'X-Forwarded-Uri': 'request.pathAndQuery',
+              'x-none': 'request.headers["x-no"]',
+            },
+            includeResponseHeaders: ['X-User', 'x-roles'],
+            metadata: {
+              plan: 'json(response.body).plan',
+              code: 'response.code',
+              from: 'response.headers["x-from"]',
+            },
+            redirect: '"https://login.test/?to=" + request.path',
+          },
+          { includeRequestHeaders: [':authority', 'cookie', 'x-none'] },
+        ),
+        authorization: { rules: ['extauthz.plan == "gold" && extauthz.code == 200'] },
+      },
+    };
+    gateway = await startGateway(`
+config:
+  logging: {fields: {add: {plan: extauthz.plan}}}
+backends: ${inline([{ name: 'authz', host: `127.0.0.1:${service.port}` }])}
+binds:
+- port: 0
+  listeners:
+  - routes: ${inline(
+    Object.entries(policies).map(([path, of]) => ({
+      name: path.slice(1),
+      matches: [{ path: { pathPrefix: path } }],
+      policies: of,
+      backends: [{ host: `127.0.0.1:${appPort}` }],
+    })),
+  )}
+- port: 0
+  listeners:
+  - policies: ${inline({ extAuthz: overGrpc })}
+    routes: ${inline([
+      { matches: [{ path: { pathPrefix: '/app' } }], backends: [{ host: `127.0.0.1:${appPort}` }] },
+      {
+        matches: [{ path: { pathPrefix: '/mcp' } }],
+        backends: [
+          { mcp: { targets: [{ name: 'none', mcp: { host: `http://127.0.0.1:${appPort}/mcp` } }] } },
+        ],
+      },
+    ])}
+`);
+    await gateway.keysReady();
+  });
+  after(async () => {
+    await gateway?.stop();
+    service?.close();
+    for (const server of [http, app]) {
+      server?.close();
+      server?.closeAllConnections();
+    }
+    await idp?.close();
+  });
+  beforeEach(() => {
+    decide = () => allow;
+    answer = (_request, response) => response.end();
+    checks = [];
+    asked = [];
+    forwarded = [];
+  });
+
+  const statusOf = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
+    (await ask(`${gateway.url}${path}`, { headers })).status;
+
+  test('tells a gRPC service all about a request, and forwards it as it came', async () => {
+    const reply = await ask(`${gateway.url}/grpc/a%20b?x=1&y=2`, {
+      method: 'PUT',
+      headers: { host: 'app.test:81', 'x-one': '1', cookie: 'a=1' },
+      body: 'hello',
+    });
+    assert.deepEqual([reply.status, reply.body], [200, 'app']);
+    const [{ attributes } = assert.fail('not asked')] = checks;
+    const { time, http: given } = attributes.request;
+    assert.ok(Math.abs(Number(time.seconds) * 1_000 - Date.now()) < 60_000);
+    assert.match(given.id, /^[0-9a-f-]{36}$/);
+    assert.deepEqual(
+      [given.method, given.path, given.host, given.scheme, given.protocol],
+      ['PUT', '/grpc/a%20b?x=1&y=2', 'app.test:81', 'http', 'HTTP/1.1'],
+    );
+    const { ':path': path, ':method': method, 'x-one': one, cookie } = given.headers;
+    assert.deepEqual([path, method, one, cookie], ['/grpc/a%20b?x=1&y=2', 'PUT', '1', 'a=1']);
+    assert.equal(attributes.source.address.socket_address.address, '127.0.0.1');
+    assert.deepEqual(attributes.destination.address.socket_address, {
+      address: '127.0.0.1',
+      port_value: gateway.ports[0],
+    });
+    assert.deepEqual(attributes.context_extensions, { route: 'first' });
+    assert.deepEqual(attributes.metadata_context.filter_metadata, {});
+    assert.equal(forwarded.length, 1);
+  });
+
+  test('sends the backend and the client the changes of a gRPC service', async () => {
+    decide = () => ({
+      ...allow,
+      ok_response: {
+        headers: [
+          header('X-Set', 'new'),
+          header('x-add', 'more', { append: { value: true } }),
+          header('x-absent', 'made', { append_action: 1 }),
+          header('x-there', 'made', { append_action: 1 }),
+          header('x-gone', 'made', { append_action: 3 }),
+          header('x-there-2', 'made', { append_action: 3 }),
+          { header: { key: 'x-raw', raw_value: Buffer.from('raw') } },
+        ],
+        headers_to_remove: ['X-Secret', 'host', ':path'],
+        response_headers_to_add: [header('x-decided', 'yes')],
+        query_parameters_to_set: [{ key: 'who', value: 'a b&c' }],
+        query_parameters_to_remove: ['secret'],
+      },
+    });
+    const reply = await ask(`${gateway.url}/grpc?secret=1&who=me&a=%20&s%65cret=2`, {
+      headers: {
+        host: 'app.test',
+        'x-set': 'old',
+        'x-add': 'one',
+        'x-there': 'old',
+        'x-there-2': 'old',
+        'x-secret': 'token',
+      },
+    });
+    assert.deepEqual([reply.status, reply.headers['x-decided']], [200, 'yes']);
+    const [{ url, headers } = assert.fail('not forwarded')] = forwarded;
+    assert.equal(url, '/grpc?a=%20&who=a%20b%26c');
+    assert.deepEqual(
+      ['x-set', 'x-add', 'x-absent', 'x-there', 'x-gone', 'x-there-2', 'x-raw', 'x-secret'].map(
+        (name) => headers[name],
+      ),
+      ['new', 'one, more', 'made', 'old', undefined, 'made', 'raw', undefined],
+    );
+  });
+
+  test('answers as a gRPC service says when it refuses, forwards nothing, and names the policy', async () => {
+    decide = () => ({
+      status: { code: 16 },
+      denied_response: {
+        status: { code: 401 },
+        headers: [header('WWW-Authenticate', 'Own realm="a"'), header('Content-Length', '1')],
+        body: 'log in first',
+      },
+      // The status counts, whatever else the answer has.
+      dynamic_metadata: { fields: { plan: { stringValue: 'none' } } },
+    });
+    const reply = await ask(`${gateway.url}/grpc/refused`);
+    assert.deepEqual([reply.status, reply.body], [401, 'log in first']);
+    assert.equal(reply.headers['www-authenticate'], 'Own realm="a"');
+    assert.equal(forwarded.length, 0);
+    const line = await gateway.lineWith('/grpc/refused');
+    assert.match(line, /policy=extAuthz/);
+    assert.match(line, /routes\[0\]\.policies\.extAuthz/);
+    assert.match(line, /plan=none/);
+  });
+
+  test('refuses with 403 where a gRPC service gives no response of its own, or no possible status', async () => {
+    for (const more of [{}, { ok_response: {} }, { denied_response: { status: { code: 42 } } }]) {
+      decide = () => ({ status: { code: 7 }, ...more });
+      assert.equal(await statusOf('/grpc'), 403);
+    }
+    assert.equal(forwarded.length, 0);
+  });
+
+  test('lets rules and the log read the values of a service, which gets the headers and values of the file', async () => {
+    const withPlan = (plan: string) => (): Decision => ({
+      ...allow,
+      dynamic_metadata: { fields: { plan: { stringValue: plan } } },
+    });
+    decide = withPlan('gold');
+    assert.equal(await statusOf('/values/gold', { 'x-one': '1', 'x-two': '2' }), 200);
+    const [{ attributes } = assert.fail('not asked')] = checks;
+    assert.deepEqual(attributes.request.http.headers, { 'x-one': '1', ':path': '/values/gold' });
+    assert.deepEqual(Object.keys(attributes.metadata_context.filter_metadata), ['a.b']);
+    assert.match(JSON.stringify(attributes.metadata_context.filter_metadata), /"path".*"\/values\/gold"/);
+    assert.match(await gateway.lineWith('/values/gold'), /plan=gold/);
+    decide = withPlan('basic');
+    assert.equal(await statusOf('/values/basic'), 403);
+    assert.match(await gateway.lineWith('/values/basic'), /gold only/);
+    decide = () => allow;
+    assert.equal(await statusOf('/values/none'), 403);
+  });
+
+  test('gives a gRPC service the verified claims in place of the token', async () => {
+    assert.equal(await statusOf('/claims'), 401);
+    assert.equal(checks.length, 0);
+    const token = await idp.issueToken({ user: 'alice' });
+    assert.equal(await statusOf('/claims', { authorization: `Bearer ${token}` }), 200);
+    const [{ attributes } = assert.fail('not asked')] = checks;
+    assert.equal(attributes.request.http.headers['authorization'], undefined);
+    const shown = JSON.stringify(attributes.metadata_context.filter_metadata);
+    assert.match(shown, /^\{"envoy\.filters\.http\.jwt_authn":.*"jwt_payload".*"alice"/);
+    assert.ok(!shown.includes(token));
+  });
+
+  test('calls a service that `backend` names', async () => {
+    assert.equal(await statusOf('/named'), 200);
+    assert.equal(checks.length, 1);
+  });
+
+  test('refuses or admits without a decision as failureMode says', async () => {
+    const expected = { '/dead': 403, '/dead-open': 200, '/dead-status': 503 };
+    for (const [path, status] of Object.entries(expected)) assert.equal(await statusOf(path), status, path);
+    assert.deepEqual(
+      forwarded.map(({ url }) => url),
+      ['/dead-open'],
+    );
+    assert.equal(await statusOf('/dead/one'), 403);
+    assert.match(await gateway.lineWith('/dead/one'), /error=ext_authz_failed.*policy=extAuthz/);
+    await gateway.logged(/External authorization failed: the request passed.*service=127\.0\.0\.1/);
+    decide = () => {
+      throw new Error('broken');
+    };
+    assert.equal(await statusOf('/grpc'), 403);
+    assert.equal(await statusOf('/open'), 200);
+    decide = () => new Promise<never>(() => undefined);
+    assert.equal(await statusOf('/slow'), 403);
+    assert.equal(await statusOf('/slow-open'), 200);
+  });
+
+  test('refuses where the answer of a service cannot be used, even with failureMode: allow', async () => {
+    for (const [key, value] of [
+      ['content-length', '1'],
+      ['Transfer-Encoding', 'chunked'],
+      ['host', 'other'],
+      [':path', '/other'],
+      ['x-a', 'b\r\nx-c: d'],
+      ['', 'x'],
+    ] as const) {
+      decide = () => ({ ...allow, ok_response: { headers: [header('x-first', '1'), header(key, value)] } });
+      assert.equal(await statusOf('/open'), 403, key);
+    }
+    assert.equal(forwarded.length, 0);
+  });
+
+  test('gives an HTTP service the method, the target and the token alone', async () => {
+    const reply = await ask(`${gateway.url}/http/a?b=1`, {
+      method: 'DELETE',
+      headers: { authorization: 'Bearer opaque', cookie: 'a=1', 'x-user': 'me' },
+    });
+    assert.equal(reply.status, 200);
+    const [{ request, body } = assert.fail('not asked')] = asked;
+    assert.deepEqual([request.method, request.url, body], ['DELETE', '/http/a?b=1', '']);
+    assert.deepEqual(
+      [request.headers.authorization, request.headers.cookie, request.headers['x-user']],
+      ['Bearer opaque', undefined, undefined],
+    );
+    assert.equal(forwarded.length, 1);
+  });
+
+  test('passes the response of an HTTP service on that refuses, and forwards nothing', async () => {
+    answer = (_request, response) => {
+      response.writeHead(402, { 'x-why': 'no money', 'content-type': 'text/plain' });
+      response.end('pay first');
+    };
+    const reply = await ask(`${gateway.url}/http/refused`);
+    assert.deepEqual(
+      [reply.status, reply.body, reply.headers['x-why'], reply.headers['content-type']],
+      [402, 'pay first', 'no money', 'text/plain'],
+    );
+    answer = (_request, response) => response.writeHead(302, { location: '/login' }).end();
+    assert.equal((await ask(`${gateway.url}/http`)).headers.location, '/login');
+    assert.equal(forwarded.length, 0);
+    assert.match(await gateway.lineWith('/http/refused'), /policy=extAuthz/);
+  });
+
+  test('takes an HTTP service that fails for one that gives no decision', async () => {
+    answer = (_request, response) => response.writeHead(500).end('stack trace');
+    const reply = await ask(`${gateway.url}/http`);
+    assert.equal(reply.status, 403);
+    assert.ok(!reply.body.includes('stack trace'));
+    assert.equal(await statusOf('/http-open'), 200);
+    answer = (_request, response) => response.destroy();
+    assert.equal(await statusOf('/http'), 403);
+  });
+
+  test('makes the call of an HTTP service by expressions, and takes headers and values from its answer', async () => {
+    answer = (_request, response) => {
+      response.writeHead(200, { 'x-user': 'ada', 'x-other': '1', 'x-from': 'here' });
+      response.end('{"plan":"gold"}');
+    };
+    const spoofed = { 'x-user': 'root', 'x-roles': 'admin', 'x-none': 'mine', 'x-forwarded-uri': '/mine' };
+    const headers = { host: 'app.test', cookie: 'a=1', authorization: 'Bearer x', ...spoofed };
+    assert.equal(await statusOf('/http-full/a?b=1', headers), 200);
+    const [{ request, body } = assert.fail('not asked')] = asked;
+    assert.equal(request.url, '/decide?of=/http-full/a');
+    assert.equal(body, '{"method":"GET"}');
+    assert.deepEqual(
+      ['host', 'cookie', 'authorization', 'x-forwarded-uri', 'x-none'].map((name) => request.headers[name]),
+      ['app.test', 'a=1', undefined, '/http-full/a?b=1', undefined],
+    );
+    const [{ headers: sent } = assert.fail('not forwarded')] = forwarded;
+    assert.deepEqual([sent['x-user'], sent['x-roles'], sent['x-other']], ['ada', undefined, undefined]);
+    for (const status of [401, 403]) {
+      answer = (_request, response) => response.writeHead(status).end();
+      const reply = await ask(`${gateway.url}/http-full/b`);
+      assert.deepEqual([reply.status, reply.headers.location], [302, 'https://login.test/?to=/http-full/b']);
+    }
+    assert.equal(forwarded.length, 1);
+  });
+
+  test('asks for every request of a listener, those of MCP clients and those without a route, too', async () => {
+    const url = `http://127.0.0.1:${gateway.ports[1]}`;
+    decide = () => ({ status: { code: 7 } });
+    const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} };
+    const posted = await ask(`${url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(initialize),
+    });
+    assert.equal(posted.status, 403);
+    for (const path of ['/app', '/nowhere']) assert.equal((await ask(url + path)).status, 403);
+    assert.equal(forwarded.length, 0);
+    decide = () => allow;
+    assert.equal((await ask(`${url}/app`)).status, 200);
+    assert.equal((await ask(`${url}/nowhere`)).status, 404);
+    assert.equal(checks.length, 5);
+  });
+
+  test('asks no service where a request is only explained', async () => {
+    const file = `${gateway.file}.http`;
+    writeFileSync(file, 'GET /grpc HTTP/1.1\r\nhost: a\r\n\r\n');
+    const { stdout } = spawnSync(process.execPath, [launcher, 'why', '-f', gateway.file, '--request', file], {
+      encoding: 'utf8',
+    });
+    assert.match(stdout, /extAuthz.*not evaluated.*it asks 127\.0\.0\.1/);
+    assert.equal(checks.length, 0);
+  });
+});
