@@ -76,6 +76,14 @@ export function durationMs(value: unknown): number | undefined {
   return Number(message.seconds ?? 0n) * 1000 + (message.nanos ?? 0) / 1e6;
 }
 
+/** A CEL number, truth value, duration or time as text; undefined for any other value. */
+export function scalarText(value: unknown): string | undefined {
+  if (['boolean', 'bigint', 'number'].includes(typeof value)) return String(value);
+  if (isCelUint(value)) return String(value.value);
+  const ms = durationMs(value);
+  return ms === undefined ? timeText(value) : `${ms / 1000}s`;
+}
+
 /** A CEL timestamp as RFC 3339 has it; undefined for any other value. */
 export function timeText(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || !('message' in value)) return undefined;

@@ -300,6 +300,22 @@ const samples: Readonly<Record<string, Sample>> = {
     }),
     shown: true,
   },
+  'transformations.request.add.*': {
+    document: policy('transformations', { request: { add: { a: '"$SECRET"' } } }),
+    shown: true,
+  },
+  'transformations.request.set.*': {
+    document: policy('transformations', { request: { set: { a: '"$SECRET"' } } }),
+    shown: true,
+  },
+  'transformations.response.add.*': {
+    document: policy('transformations', { response: { add: { a: '"$SECRET"' } } }),
+    shown: true,
+  },
+  'transformations.response.set.*': {
+    document: policy('transformations', { response: { set: { a: '"$SECRET"' } } }),
+    shown: true,
+  },
   'requestHeaderModifier.add.*': { document: policy('requestHeaderModifier', { add: { a: '$SECRET' } }) },
   'requestHeaderModifier.set.*': { document: policy('requestHeaderModifier', { set: { a: '$SECRET' } }) },
   'responseHeaderModifier.add.*': { document: policy('responseHeaderModifier', { add: { a: '$SECRET' } }) },

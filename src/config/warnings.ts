@@ -280,7 +280,10 @@ function warnOfRoute(route: Route, warn: Warn): void {
       if (what !== undefined) warn(place, `${what} does nothing: the route has no MCP server`);
     }
   if (mcp.length > 0)
-    for (const { name, place } of route.policies)
+    for (const { name, settings, place } of route.policies) {
+      const idle = factsOf(name)?.idleForMcp?.(settings, remote);
+      if (idle !== undefined)
+        warn(place, `${idle} does nothing for MCP servers${remote ? '' : ' that run as child processes'}`);
       if (aboutForwarding.has(name))
         warn(place, 'does nothing for MCP servers: they get messages, not the requests of clients');
       else if (aboutConnections.has(name) && !remote)
@@ -288,6 +291,7 @@ function warnOfRoute(route: Route, warn: Warn): void {
           place,
           'does nothing for MCP servers that run as child processes: no HTTP request is sent to them',
         );
+    }
   warnOfTargets(route, mcp, warn);
   for (const policy of route.policies) warnOfItemRules(policy, warn);
   for (const { name, settings, place } of route.policies)

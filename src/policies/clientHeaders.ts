@@ -1,5 +1,5 @@
-import { cookiePairs, holdsCookie, withoutParameters, type HeaderLine } from '../http/index.ts';
-import { isOwnCookie } from './ownCookies.ts';
+import { withoutParameters, type HeaderLine } from '../http/index.ts';
+import { withoutOwnCookies } from './ownCookies.ts';
 import type { Exchange } from './policy.ts';
 
 /**
@@ -20,15 +20,7 @@ export function clientHeaders(
   const lines = request.headerLines().filter(([name]) => !requestHeaders.dropsName(name));
   // A policy that takes a cookie out writes the others anew.
   const written = requestHeaders.lines.filter(([name]) => name === 'cookie');
-  return [...pseudo, ...lines, ...written].flatMap(([name, value]) =>
-    isWanted(name) ? (name === 'cookie' ? withoutOwn(value) : [[name, value] as const]) : [],
-  );
-}
-
-/** The cookies without those of logins at the gateway: a server that has one could act as its user. */
-function withoutOwn(cookies: string): readonly HeaderLine[] {
-  const kept = cookiePairs(cookies).filter((pair) => !holdsCookie(pair, isOwnCookie));
-  return kept.length === 0 ? [] : [['cookie', kept.join('; ')]];
+  return withoutOwnCookies([...pseudo, ...lines, ...written].filter(([name]) => isWanted(name)));
 }
 
 /** The target of the client without the credentials that policies took out of its query. */

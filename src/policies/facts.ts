@@ -25,6 +25,7 @@ import { retryFacts } from './retry/facts.ts';
 import { sessionAffinityFacts } from './sessionAffinity/facts.ts';
 import { sessionPersistenceFacts } from './sessionPersistence/facts.ts';
 import { timeoutFacts } from './timeout/facts.ts';
+import { transformationsFacts } from './transformations/facts.ts';
 import { urlRewriteFacts } from './urlRewrite/facts.ts';
 import { maskedNames } from '../schema/index.ts';
 import type { ClusterForm, PolicyFacts, PolicyLogin, PolicyPlace } from './policyFacts.ts';
@@ -67,6 +68,8 @@ const table = {
   localRateLimit: localRateLimitFacts,
   // Services outside are asked about requests that the rules allow.
   mcpGuardrails: mcpGuardrailsFacts,
+  // After the decisions about the caller. The fixed headers of requestHeaderModifier have the last word.
+  transformations: transformationsFacts,
   // After the credential was removed, so that a new one can be set.
   requestHeaderModifier: requestHeaderModifierFacts,
   // The last word about the answer, errors included.
@@ -98,7 +101,6 @@ const table = {
 /** Policies that the format has and this version refuses by name, with their places. */
 const notBuilt: Readonly<Record<string, readonly PolicyPlace[]>> = {
   extProc: ['listener', 'route'],
-  transformations: ['listener', 'route', 'backend', 'target'],
   a2a: ['route', 'backend'],
   ai: ['route', 'backend'],
   backendTunnel: ['route', 'backend', 'target'],
@@ -143,6 +145,11 @@ const namesWhere = (holds: (facts: PolicyFacts) => boolean): readonly PolicyName
 /** Policies that may stand there, in the order in which they act. */
 export const policiesOn = (place: PolicyPlace): readonly PolicyName[] =>
   namesWhere(({ on }) => on.includes(place));
+
+/** Policies of a route or listener that act on the messages for its MCP servers over the network. */
+export const policiesForTargets: readonly PolicyName[] = namesWhere(
+  ({ on, reachesTargets }) => reachesTargets === true || on.some((place) => place === 'target'),
+);
 
 /** Policies that the format has there and that this version refuses by name. */
 export const policiesNotBuiltOn = (place: PolicyPlace): readonly string[] => [

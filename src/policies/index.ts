@@ -26,6 +26,7 @@ import { requestRedirect } from './requestRedirect/index.ts';
 import { retry } from './retry/index.ts';
 import { sessionPersistence } from './sessionPersistence/index.ts';
 import { timeout } from './timeout/index.ts';
+import { transformations } from './transformations/index.ts';
 import { urlRewrite } from './urlRewrite/index.ts';
 
 export type {
@@ -94,6 +95,7 @@ export {
   decisionsOf,
   keepsCookies,
   loginOf,
+  policiesForTargets,
   policiesNotBuiltOn,
   policiesOn,
   policyOrder,
@@ -128,6 +130,7 @@ const runTime = {
   retry,
   sessionPersistence,
   timeout,
+  transformations,
   urlRewrite,
 } satisfies { readonly [Name in RequestPolicy]: Policy<z.output<(typeof policySchemas)[Name]>> };
 

@@ -403,6 +403,8 @@ export interface NeededScopes {
 export interface Exchange {
   readonly request: HttpRequest;
   readonly passage: Passage;
+  /** The message is for an MCP server: it is made for the request of a client, and has a path of its own. */
+  readonly forTarget?: true;
   /** Undefined for requests that are served. */
   readonly trial?: Trial | undefined;
   /** Undefined until a backend is chosen. */

@@ -15,6 +15,8 @@ export interface PolicyFacts {
   readonly on: readonly PolicyPlace[];
   /** The places where the format has it and this version refuses it by name. */
   readonly notYetOn?: readonly PolicyPlace[];
+  /** On a route or listener, it acts on the messages for MCP servers over the network, too, as policies of targets do. */
+  readonly reachesTargets?: true;
   /**
    * Its subject. MCP servers get messages of their session instead of requests of clients, so a policy about
    * forwarding does nothing for them, and one about connections does nothing for child processes.
@@ -50,6 +52,11 @@ export interface PolicyFacts {
   readonly warnings?: (settings: unknown) => readonly string[];
   /** The part of its settings that has an effect on routes to MCP servers only; undefined where there is none. */
   readonly forMcpOnly?: (settings: unknown) => string | undefined;
+  /**
+   * The part of its settings that has no effect on routes to MCP servers; undefined where there is none.
+   * @param overNetwork one of the servers is no child process
+   */
+  readonly idleForMcp?: (settings: unknown, overNetwork: boolean) => string | undefined;
   /** Paths that it answers itself, where a request with such a path has found its route. */
   readonly ownPaths?: (settings: unknown) => readonly string[];
   /** The path that ends the login of a caller. */

@@ -91,6 +91,10 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
   mcpBudgets: { settings: [{ maxConcurrentCalls: 2 }] },
   mcpTimeouts: { settings: [{ if: 'mcp.tool.name == "export"', timeout: '30m' }] },
   localRateLimit: { settings: [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '9s' }] },
+  transformations: {
+    settings: { response: { set: { 'x-transformed': 'request.method' } } },
+    probe: { sign: ({ headers }) => headers.get('x-transformed'), expected: 'GET' },
+  },
   requestHeaderModifier: { settings: { set: { 'x-a': '1' } } },
   responseHeaderModifier: { settings: { set: { 'x-a': '1' } } },
   delay: { settings: { duration: '1ms' } },

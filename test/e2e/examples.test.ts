@@ -205,6 +205,18 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     assert.deepEqual(headers['X-Via'], ['gateway']);
     assert.equal(headers['Cookie'], undefined);
   },
+  'examples/policies/transformations.yaml': async ({ ask, member }) => {
+    const headersFor = async (init: { token?: string }): Promise<Record<string, string[]>> => {
+      const response = await ask('/headers', { ...init, headers: { 'x-user': 'root', 'x-internal': '1' } });
+      assert.equal(response.headers.get('x-cacheable'), 'true');
+      return ((await response.json()) as { headers: Record<string, string[]> }).headers;
+    };
+    const known = await headersFor({ token: member });
+    assert.deepEqual(known['X-Groups'], ['["mcp-users"]']);
+    assert.deepEqual([known['X-User']?.length, known['X-User']?.includes('root')], [1, false]);
+    assert.equal(known['X-Internal'], undefined);
+    assert.equal((await headersFor({}))['X-User'], undefined);
+  },
   'examples/policies/responseHeaderModifier.yaml': async ({ ask }) => {
     const response = await ask('/get');
     assert.equal(response.headers.get('strict-transport-security'), 'max-age=31536000');

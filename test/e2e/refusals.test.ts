@@ -102,6 +102,7 @@ const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> 
     rule: '1 at once, 1 every 1m, key source.address',
     below: '[1]',
   },
+  transformations: { settings: { request: { set: { ':path': 'request.headers["x-none"]' } } }, status: 500 },
   requestHeaderModifier: 'it changes headers only',
   responseHeaderModifier: 'it changes headers only',
   delay: { settings: { duration: 'request.headers["x-none"]' }, status: 500 },

@@ -234,7 +234,7 @@ const contextUnits = 30;
 const lineUnits = 20;
 
 /** A single line gives a string, several give a list. */
-function linesMap(lines: readonly HeaderLine[], exchange: Exchange): Value {
+export function linesMap(lines: readonly HeaderLine[], exchange: Exchange): Value {
   draw(exchange, lineUnits * lines.length);
   const map = new Map<string, string | string[]>();
   for (const [name, value] of lines) {

@@ -134,6 +134,12 @@ export const authorizedAttributes: Members = {
   response: object({ code: whole, headers: { kind: 'headers' }, body: { kind: 'value', type: 'bytes' } }),
 };
 
+/** Available where the head that the client gets is changed. */
+export const sentAnswerAttributes: Members = {
+  ...answerAttributes,
+  backend: absent('only retry and the access log know the backend'),
+};
+
 const notLogged = absent('the audit stream records the contents of calls');
 
 /** Available when a request has ended, in fields of the access log and of spans. Values that do not apply are absent. */

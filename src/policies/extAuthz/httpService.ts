@@ -6,7 +6,7 @@ import { authorizedAttributes, requestAttributes } from '../attributes/declared.
 import { evaluate } from '../attributes/evaluate.ts';
 import { JsonValues } from '../attributes/jsonValues.ts';
 import { clientHeaders, clientTarget } from '../clientHeaders.ts';
-import { valuePattern } from '../fields/httpText.ts';
+import { headerText } from '../fields/headerText.ts';
 import { reasonOf, serverAddress } from '../grpcServer.ts';
 import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
 import { allowedAsIs, deniedReply, type Decision } from './decision.ts';
@@ -114,10 +114,8 @@ export class HttpService implements Service {
     const wanted = this.settings.includeRequestHeaders ?? ['authorization'];
     const added = this.added.flatMap(([name, program]): HeaderLine[] => {
       const value = evaluate(program, context, exchange, `${field}.addRequestHeaders`);
-      const text = ['string', 'boolean', 'bigint', 'number'].includes(typeof value)
-        ? String(value)
-        : undefined;
-      return text !== undefined && valuePattern.test(text) ? [[name, text]] : [];
+      const text = headerText(value);
+      return text === undefined ? [] : [[name, text]];
     });
     // A client must not send what the gateway says of itself.
     const own = new Set(this.added.map(([name]) => name));

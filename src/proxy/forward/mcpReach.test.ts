@@ -207,3 +207,21 @@ test('servers are reached alike for all callers only where no policy has a say',
   assert.equal(reached(t, { target: { policies: [key] } }).reachesAlike, false);
   assert.equal(reached(t, { around: [key] }).reachesAlike, false);
 });
+
+test('expressions of the route set headers of messages, and never the path of the server', (t) => {
+  const request = { set: { 'x-of': 'request.headers["x-mine"]', ':path': '"/elsewhere"', host: '"a.test"' } };
+  const { headers, path, authority } = reached(t, {
+    request: client,
+    around: [use('transformations', { request })],
+  });
+  assert.deepEqual([headers, path, authority], [[['x-of', 'mine']], '/mcp', 'a.test']);
+});
+
+test('a policy about responses alone leaves all requests to a server alike', (t) => {
+  const around = [use('transformations', { response: { remove: ['x-a'] } })];
+  assert.equal(reached(t, { around }).reachesAlike, true);
+  assert.throws(
+    () => reached(t, { target: { policies: around } }),
+    /a target of MCP cannot have the policy transformations/,
+  );
+});

@@ -3,11 +3,13 @@ import { asGatewayError, GatewayError } from '../../errors.ts';
 import { HeaderEdits, type SentCredential } from '../../http/index.ts';
 import { isOverNetwork, type Caller, type Reach, type TargetOverNetwork } from '../../mcp/index.ts';
 import type { McpBackend, PolicyUse, ProcessSettings, NetworkTarget } from '../../model/index.ts';
-import { policiesOn, type Exchange, type Steps } from '../../policies/index.ts';
+import { policiesForTargets, policiesOn, type Exchange, type Steps } from '../../policies/index.ts';
 import { targetOf, type Destination, type Endpoints } from '../../upstream/index.ts';
 
-/** Policies that have a say in the requests of a session to a server, wherever they stand. */
+/** Policies that may stand on a server. */
 const ofTargets: ReadonlySet<string> = new Set(policiesOn('target'));
+/** Policies that have a say in the requests of a session to a server, wherever they stand. */
+const forTargets: ReadonlySet<string> = new Set(policiesForTargets);
 
 export interface ReachTools {
   readonly endpoints: Endpoints;
@@ -119,7 +121,7 @@ function usesOf({ policies = [] }: NetworkTarget, around: readonly PolicyUse[]):
   const foreign = policies.find(({ name }) => !ofTargets.has(name));
   if (foreign !== undefined) throw new Error(`a target of MCP cannot have the policy ${foreign.name}`);
   const general = around.filter(
-    ({ name }) => ofTargets.has(name) && !policies.some((policy) => policy.name === name),
+    ({ name }) => forTargets.has(name) && !policies.some((policy) => policy.name === name),
   );
   return [...general, ...policies];
 }
@@ -134,7 +136,7 @@ function reachOf(
   const { path, requestTimeoutMs: callTimeoutMs } = target;
   const destination = endpoints.use(targetOf(target), settings.upstream, settings.limits);
   used.destinations.add(destination);
-  const steps = stepsOf(uses);
+  const steps = stepsOf(uses).filter(({ onRequest }) => onRequest !== undefined);
   if (steps.length === 0) return { destination, path, headers: [], callTimeoutMs, settings: target };
   const found = (request: TargetRequest): Reach => {
     const { forwardTarget, forwardHost, requestHeaders, signer, sentCredentials } = request;
@@ -150,7 +152,7 @@ function reachOf(
     };
     return forwardHost?.kind === 'full' ? { ...reach, authority: forwardHost.authority } : reach;
   };
-  // They change the request and nothing else (`ofTargets`).
+  // They change the request and nothing else (`forTargets`).
   const answered = (): never => {
     throw new Error('a policy of a target must not answer');
   };
@@ -197,6 +199,7 @@ export class TargetRequest implements Exchange {
   readonly passage: Exchange['passage'];
   readonly chosen: Exchange['chosen'];
   readonly timing: Exchange['timing'];
+  readonly forTarget = true;
   readonly matchedPrefix = undefined;
   readonly metadataUrl: Exchange['metadataUrl'];
   /** The path of a target is the operator's own. */
