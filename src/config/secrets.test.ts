@@ -278,6 +278,10 @@ const samples: Readonly<Record<string, Sample>> = {
     }),
     shown: true,
   },
+  'extAuthz.cache.key.*': {
+    document: policy('extAuthz', { host: 'a:1', cache: { key: ['"$SECRET"'], ttl: '1m' } }),
+    shown: true,
+  },
   'extAuthz.protocol.grpc.context.*': {
     document: policy('extAuthz', { host: 'a:1', protocol: { grpc: { context: { key: '$SECRET' } } } }),
   },

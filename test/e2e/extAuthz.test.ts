@@ -104,6 +104,15 @@ describe('with extAuthz, the gateway', () => {
       '/dead-open': { extAuthz: { ...dead, failureMode: 'allow' } },
       '/dead-status': { extAuthz: { ...dead, failureMode: { denyWithStatus: 503 } } },
       '/open': { extAuthz: { ...overGrpc, failureMode: 'allow' } },
+      '/kept': {
+        extAuthz: { ...overGrpc, cache: { key: ['request.headers["x-user"]', 'request.path'], ttl: '1h' } },
+      },
+      '/kept-until': {
+        extAuthz: { ...overGrpc, cache: { key: ['request.path'], ttl: 'timestamp(extauthz.until)' } },
+      },
+      '/kept-http': {
+        extAuthz: overHttp({}, { cache: { key: ['request.path'], ttl: 'duration("1h")', maxEntries: 2 } }),
+      },
       '/http': { extAuthz: overHttp({}) },
       '/http-open': { extAuthz: overHttp({}, { failureMode: 'allow' }) },
       '/http-full': {
@@ -409,6 +418,64 @@ binds:
       assert.deepEqual([reply.status, reply.headers.location], [302, 'https://login.test/?to=/http-full/b']);
     }
     assert.equal(forwarded.length, 1);
+  });
+
+  test('asks once for requests with the same key, and each of them gets the whole decision', async () => {
+    decide = ({ attributes }) => {
+      const user = attributes.request.http.headers['x-user'];
+      if (user === 'eve')
+        return { status: { code: 7 }, denied_response: { status: { code: 401 }, body: 'no' } };
+      return { ...allow, ok_response: { headers: [header('x-name', String(user))] } };
+    };
+    for (const user of ['ada', 'bob', 'ada', 'bob'])
+      assert.equal(await statusOf('/kept/a', { 'x-user': user, 'x-name': 'mine' }), 200);
+    assert.deepEqual(
+      forwarded.map(({ headers }) => headers['x-name']),
+      ['ada', 'bob', 'ada', 'bob'],
+    );
+    for (let i = 0; i < 2; i++) assert.equal(await statusOf('/kept/a', { 'x-user': 'eve' }), 401);
+    assert.equal(checks.length, 3);
+    assert.equal(await statusOf('/kept/b', { 'x-user': 'ada' }), 200);
+    // The key has no value: no decision is kept.
+    for (let i = 0; i < 2; i++) assert.equal(await statusOf('/kept/a'), 200);
+    assert.equal(checks.length, 6);
+    assert.match(await gateway.lineWith('extAuthz="a kept decision"'), /\/kept\/a/);
+  });
+
+  test('keeps a decision as long as its own values say', async () => {
+    const until = (time: number) => (): Decision => ({
+      ...allow,
+      dynamic_metadata: { fields: { until: { stringValue: new Date(time).toISOString() } } },
+    });
+    for (const [path, time, expected] of [
+      ['/kept-until/past', Date.now() - 1_000, 2],
+      ['/kept-until/future', Date.now() + 3_600_000, 1],
+    ] as const) {
+      checks = [];
+      decide = until(time);
+      for (let i = 0; i < 2; i++) assert.equal(await statusOf(path), 200);
+      assert.equal(checks.length, expected, path);
+    }
+  });
+
+  test('keeps no more decisions of an HTTP service than the file says, and none but its usual refusals', async () => {
+    for (const path of ['a', 'b', 'a', 'c', 'a', 'b'])
+      assert.equal(await statusOf(`/kept-http/${path}`), 200);
+    assert.deepEqual(
+      asked.map(({ request }) => request.url),
+      ['a', 'b', 'c', 'b'].map((path) => `/kept-http/${path}`),
+    );
+    for (const [status, times] of [
+      [403, 1],
+      [402, 2],
+      [500, 2],
+    ] as const) {
+      asked = [];
+      answer = (_request, response) => response.writeHead(status).end();
+      for (let i = 0; i < 2; i++)
+        assert.equal(await statusOf(`/kept-http/${status}`), status === 500 ? 403 : status);
+      assert.equal(asked.length, times, String(status));
+    }
   });
 
   test('asks for every request of a listener, those of MCP clients and those without a route, too', async () => {

@@ -33,6 +33,8 @@ export interface Denied {
   /** Undefined: the service leaves the response to the gateway. */
   readonly reply: Reply | undefined;
   readonly metadata: Metadata;
+  /** It is about this request alone, so it is never kept. */
+  readonly once?: true;
 }
 
 /** JSON values that later expressions read as `extauthz`. */

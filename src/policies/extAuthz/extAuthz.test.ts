@@ -46,7 +46,9 @@ test('settings that cannot work are refused with their place', () => {
     [{ host, protocol: { http: {} }, includeRequestHeaders: ['a', ':path'] }, /^includeRequestHeaders\.1/],
     [{ host, includeRequestHeaders: ['not a name'] }, /^includeRequestHeaders\.0/],
     [{ host, includeRequestBody: {} }, /^includeRequestBody: known, but not built yet/],
-    [{ host, cache: {} }, /^cache: known, but not built yet/],
+    [{ host, cache: { key: ['request.metod'], ttl: '1m' } }, /^cache\.key\.0: request has no member metod/],
+    [{ host, cache: { key: ['request.path'], ttl: 'jwt.' } }, /^cache\.ttl/],
+    [{ host, cache: { key: ['request.path'] } }, /^cache\.ttl/],
     [{ conditional: [] }, /^conditional: known, but not built yet/],
   ] as const)
     assert.match(problems(settings).join('\n'), expected, JSON.stringify(settings));

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { compile, isProblem } from '../../cel/index.ts';
+import { parseDuration } from '../../model/index.ts';
 import { hostAndPort, mayHoldSecret } from '../../schema/index.ts';
 import { authorizedAttributes, requestAttributes } from '../attributes/declared.ts';
 import { oneOf } from '../fields/crdRules.ts';
-import { expression, textExpression } from '../fields/expression.ts';
+import { addProblem, expression, textExpression } from '../fields/expression.ts';
 import { headerName } from '../fields/httpText.ts';
 import { headerOrPseudo } from '../fields/headerOrPseudo.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
@@ -31,6 +33,18 @@ export interface HttpProtocol {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** The time for which a decision holds: fixed, or by a CEL expression. */
+export type Lifetime =
+  { readonly kind: 'fixed'; readonly ms: number } | { readonly kind: 'expression'; readonly source: string };
+
+/** Decisions hold for further requests with the same key. */
+export interface CacheSettings {
+  /** CEL expressions. */
+  readonly key: readonly string[];
+  readonly ttl: Lifetime;
+  readonly maxEntries: number;
+}
+
 export interface ExtAuthzSettings extends PolicyServer {
   readonly protocol: GrpcProtocol | HttpProtocol;
   /** From the call to the end of the answer. */
@@ -39,6 +53,7 @@ export interface ExtAuthzSettings extends PolicyServer {
   readonly failureMode: 'allow' | 'deny' | number;
   /** In lower case; undefined: all for gRPC, `authorization` for HTTP. */
   readonly includeRequestHeaders: readonly string[] | undefined;
+  readonly cache?: CacheSettings;
 }
 
 const usualTimeoutMs = 2_000;
@@ -118,6 +133,42 @@ const protocol = z
   })
   .meta({ description: 'The protocol of the service; grpc by default.' });
 
+const lifetime = z
+  .string()
+  .min(1)
+  .transform((text, ctx): Lifetime => {
+    const ms = parseDuration(text);
+    if (ms !== undefined) return { kind: 'fixed', ms };
+    const program = compile(text, requestAttributes);
+    if (isProblem(program)) addProblem(ctx, [], program.message, program.offset, program.notBuilt);
+    return { kind: 'expression', source: text };
+  })
+  .meta({
+    description:
+      'Time for which a decision holds, such as 1m, or a CEL expression of a duration, of a timestamp, or of seconds since the epoch.',
+    examples: ['30s', 'timestamp(extauthz.until)'],
+  });
+
+const cache = z
+  .strictObject({
+    key: z
+      .array(expression(requestAttributes, 'CEL expression of a part of the key.'))
+      .max(64)
+      .meta({ description: 'The parts of the key: requests with the same values share a decision.' }),
+    ttl: lifetime,
+    maxEntries: z
+      .int()
+      .min(0)
+      .max(1_000_000)
+      .default(10_000)
+      .transform((given) => (given === 0 ? 10_000 : given))
+      .meta({ description: 'Decisions that are kept; the one that was not used for longest makes room.' }),
+  })
+  .meta({
+    description:
+      'Keeps decisions for further requests. The key must have everything that the service decides by, or callers get the decisions of others.',
+  });
+
 export const extAuthzSchema: z.ZodType<ExtAuthzSettings> = z
   .strictObject({
     host: hostAndPort.optional().meta({
@@ -152,7 +203,7 @@ export const extAuthzSchema: z.ZodType<ExtAuthzSettings> = z
         'Headers of the request that the service gets: by default all with gRPC, authorization with HTTP.',
     }),
     includeRequestBody: notBuilt('bodies pass through unread'),
-    cache: notBuilt('a memory of decisions'),
+    cache: cache.optional(),
   })
   .transform((given, ctx): ExtAuthzSettings => {
     const { host, backend, policies, protocol: spoken, failureMode, includeRequestHeaders } = given;
@@ -170,6 +221,7 @@ export const extAuthzSchema: z.ZodType<ExtAuthzSettings> = z
       timeoutMs: policies?.http?.requestTimeout ?? usualTimeoutMs,
       failureMode: typeof failureMode === 'object' ? failureMode.denyWithStatus : failureMode,
       includeRequestHeaders,
+      ...(given.cache === undefined ? {} : { cache: given.cache }),
     };
   })
   .meta({
@@ -185,6 +237,10 @@ export const extAuthzFacts = {
   on: ['listener', 'route'],
   notYetOn: ['backend'],
   about: 'caller',
+  warnings: (settings) =>
+    (settings as ExtAuthzSettings).cache?.key.length === 0
+      ? ['cache keeps no decision: its `key` has no expression']
+      : [],
   crdRules: { protocol: [oneOf('grpc', 'http')] },
   servers: {
     paths: [''],

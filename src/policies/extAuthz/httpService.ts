@@ -104,10 +104,14 @@ export class HttpService implements Service {
 
   private denied(exchange: Exchange, context: CelContext, { status, headers, body }: HostAnswer): Decision {
     const { redirect } = this.programs;
-    if (redirect === undefined || (status !== 401 && status !== 403))
-      return { kind: 'denied', reply: deniedReply(status, headers, body), metadata: {} };
-    const location = textOf(redirect, context, exchange, 'redirect');
-    return { kind: 'denied', reply: { status: 302, headers: [['location', location]] }, metadata: {} };
+    const isRefusal = status === 401 || status === 403;
+    if (redirect !== undefined && isRefusal) {
+      const location = textOf(redirect, context, exchange, 'redirect');
+      const reply = { status: 302, headers: [['location', location]] } as const;
+      return { kind: 'denied', reply, metadata: {}, once: true };
+    }
+    const reply = deniedReply(status, headers, body);
+    return { kind: 'denied', reply, metadata: {}, ...(isRefusal ? {} : { once: true }) };
   }
 
   private headersOf(exchange: Exchange, context: CelContext): readonly HeaderLine[] {

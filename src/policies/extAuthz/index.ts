@@ -7,6 +7,7 @@ import { applyAllowed, type Decision } from './decision.ts';
 import { extAuthzSchema, type ExtAuthzSettings } from './facts.ts';
 import { GrpcService } from './grpcService.ts';
 import { HttpService } from './httpService.ts';
+import { KeptDecisions } from './keptDecisions.ts';
 import { NoDecision, type Service } from './service.ts';
 
 /** Asks a service outside about each request (external authorization). */
@@ -18,7 +19,7 @@ export const extAuthz: Policy<ExtAuthzSettings> = {
       protocol.kind === 'grpc'
         ? new GrpcService(settings, protocol, tools)
         : new HttpService(settings, protocol, tools);
-    const gate = new Gate(service, settings.failureMode, tools);
+    const gate = new Gate(service, settings, tools);
     return { onRequest: (exchange) => gate.pass(exchange), waits: true };
   },
 };
@@ -30,16 +31,30 @@ const reportMs = 10_000;
 class Gate {
   private readonly service: Service;
   private readonly failureMode: ExtAuthzSettings['failureMode'];
+  private readonly kept: KeptDecisions | undefined;
   private readonly tools: PolicyTools;
   private readonly reports = new LogThrottle(reportMs);
 
-  constructor(service: Service, failureMode: ExtAuthzSettings['failureMode'], tools: PolicyTools) {
+  constructor(service: Service, { failureMode, cache }: ExtAuthzSettings, tools: PolicyTools) {
     this.service = service;
     this.failureMode = failureMode;
     this.tools = tools;
+    this.kept = cache && new KeptDecisions(cache, tools);
   }
 
-  async pass(exchange: Exchange): Promise<Reply | undefined> {
+  pass(exchange: Exchange): Reply | undefined | Promise<Reply | undefined> {
+    const { kept } = this;
+    // An explanation tells that the service is asked.
+    const key = exchange.trial === undefined ? kept?.keyOf(exchange) : undefined;
+    const known = key === undefined ? undefined : kept?.get(key);
+    if (known === undefined) return this.ask(exchange, key);
+    exchange.request.annotate('extAuthz', 'a kept decision');
+    if (known.kind === 'allowed') applyAllowed(exchange, known);
+    note(exchange, known);
+    return settled(known);
+  }
+
+  private async ask(exchange: Exchange, key: string | undefined): Promise<Reply | undefined> {
     let decision: Decision;
     try {
       decision = await this.service.decide(exchange);
@@ -48,12 +63,10 @@ class Gate {
       if (error instanceof NotEvaluated) throw error;
       return this.undecided(exchange, error);
     }
-    const { metadata } = decision;
-    if (Object.keys(metadata).length > 0) exchange.authorized = { ...exchange.authorized, ...metadata };
-    if (decision.kind === 'allowed') return undefined;
-    exchange.request.annotate('extAuthz', 'refused by the service');
-    if (decision.reply === undefined) throw new GatewayError('ext_authz_denied');
-    return decision.reply;
+    note(exchange, decision);
+    if (decision.kind === 'denied') exchange.request.annotate('extAuthz', 'refused by the service');
+    if (key !== undefined && !('once' in decision)) this.kept?.keep(key, decision, exchange);
+    return settled(decision);
   }
 
   /** An answer that cannot be used may be a refusal: only a service that gives none can let a request pass. */
@@ -81,4 +94,16 @@ class Gate {
       body: 'the authorization service gave no decision\n',
     };
   }
+}
+
+/** Later expressions read the values of a decision. */
+function note(exchange: Exchange, { metadata }: Decision): void {
+  if (Object.keys(metadata).length > 0) exchange.authorized = { ...exchange.authorized, ...metadata };
+}
+
+/** @throws GatewayError for a refusal that has no response of its own */
+function settled(decision: Decision): Reply | undefined {
+  if (decision.kind === 'allowed') return undefined;
+  if (decision.reply === undefined) throw new GatewayError('ext_authz_denied');
+  return decision.reply;
 }
