@@ -43,13 +43,13 @@ export class GrpcServer {
     const { timeoutMs } = this;
     if (this.calls >= this.most.calls) throw new Error(`${this.most.calls} checks are in progress`);
     this.calls++;
-    let isUnderWay = true;
-    const over = (): void => {
-      if (isUnderWay) this.calls--;
-      isUnderWay = false;
+    let isCounted = true;
+    const uncount = (): void => {
+      if (isCounted) this.calls--;
+      isCounted = false;
     };
-    // A call ends without a result when its exchange ends first.
-    during.onClose(over);
+    // The call of an exchange that ends first has no result, not even a failure.
+    during.onClose(uncount);
     try {
       const answer = await this.host.ask(
         {
@@ -68,7 +68,7 @@ export class GrpcServer {
       );
       return new GrpcAnswer(bodyOf(answer));
     } finally {
-      over();
+      uncount();
     }
   }
 }
