@@ -893,6 +893,8 @@ export interface GatewayErrorOptions {
   readonly headers?: readonly (readonly [string, string])[] | undefined;
   /** Answers with this as JSON in place of the message as text, or as the data of a JSON-RPC error; must be safe to show. */
   readonly jsonBody?: Readonly<Record<string, unknown>> | undefined;
+  /** Answers HTTP with these bytes of their media type in place of the message as text; must be safe to show. */
+  readonly body?: { readonly type: string; readonly bytes: Buffer } | undefined;
   readonly cause?: unknown;
   /** A `place` is below that of the policy, which the data plane knows. */
   readonly by?: DecidedBy | undefined;
@@ -913,6 +915,7 @@ export class GatewayError extends Error {
   readonly retryAfter: number | undefined;
   readonly headers: readonly (readonly [string, string])[] | undefined;
   readonly jsonBody: Readonly<Record<string, unknown>> | undefined;
+  readonly body: GatewayErrorOptions['body'];
   readonly by: DecidedBy | undefined;
   /** A JSON-RPC code in place of that of the catalogue. */
   readonly rpcCode: number | undefined;
@@ -924,6 +927,7 @@ export class GatewayError extends Error {
     this.retryAfter = options.retryAfter;
     this.headers = options.headers;
     this.jsonBody = options.jsonBody;
+    this.body = options.body;
     this.by = options.by;
     this.rpcCode = options.rpcCode;
   }

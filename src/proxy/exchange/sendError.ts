@@ -10,7 +10,7 @@ const RETRY_AFTER = 1;
 
 /**
  * The one place where an error becomes an HTTP answer. Policies may have said with `headers` what else it carries
- * (a challenge); the body is text, or JSON where the error brings a `jsonBody`.
+ * (a challenge); the body is text, or what the error brings.
  */
 export function sendError(exchange: LiveExchange, thrown: unknown): void {
   const error =
@@ -45,12 +45,18 @@ export function sendError(exchange: LiveExchange, thrown: unknown): void {
     });
     return;
   }
-  const type = error.jsonBody === undefined ? 'text/plain; charset=utf-8' : 'application/json';
+  const [type, body] = bodyOf(error);
   const headers: HeaderLine[] = [['content-type', type], ...(error.headers ?? [])];
   // A challenge names an address that this client wrote in Host: no cache may hand it to another client.
   if (status === 401) headers.push(['cache-control', 'no-store']);
   if (status === 503 && retry !== 'no')
     headers.push(['retry-after', String(error.retryAfter ?? RETRY_AFTER)]);
-  const body = error.jsonBody === undefined ? `${error.message}\n` : JSON.stringify(error.jsonBody);
   exchange.send({ status, headers, body });
+}
+
+/** The media type of the body, and the body. */
+function bodyOf({ body, jsonBody, message }: GatewayError): readonly [string, string | Buffer] {
+  if (body !== undefined) return [body.type, body.bytes];
+  if (jsonBody !== undefined) return ['application/json', JSON.stringify(jsonBody)];
+  return ['text/plain; charset=utf-8', `${message}\n`];
 }
