@@ -81,6 +81,8 @@ test('GatewayPolicies have every field of a policy in all of its forms, but thos
   fieldsBelow(crd.spec.versions[0]?.schema.openAPIV3Schema.properties.spec, '', inCluster);
   const missing = requestPolicies.flatMap((name) => {
     const { clusterForms = [], notInCluster = [], servers } = factsOf(name) ?? {};
+    /** The empty path stands for the settings themselves. */
+    const placeOf = (path: string): string => `.policies.${name}${path === '' ? '' : `.${path}`}`;
     const inFile = new Set<string>();
     fieldsBelow(
       z.toJSONSchema(schemaOf(name) as z.ZodType, { target: 'openapi-3.0', io: 'input' }),
@@ -90,9 +92,9 @@ test('GatewayPolicies have every field of a policy in all of its forms, but thos
     const refused = [
       ...notInCluster.map((field) => `.policies.${name}.${field}`),
       ...(servers?.paths ?? []).flatMap((path) =>
-        fileFieldsOfServers.map((field) => `.policies.${name}.${path}.${field}`),
+        fileFieldsOfServers.map((field) => `${placeOf(path)}.${field}`),
       ),
-      ...clusterForms.map(({ path }) => `.policies.${name}${path === '' ? '' : `.${path}`}`),
+      ...clusterForms.map(({ path }) => placeOf(path)),
     ];
     const isRefused = (field: string): boolean =>
       refused.some((at) => field === at || field.startsWith(`${at}.`));

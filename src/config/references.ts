@@ -524,15 +524,12 @@ function calledServers(node: Node, parent?: string): CalledServer[] {
   return [...called, ...inside];
 }
 
-/** The nodes of a path with dots; `*` stands for the entries of a list, and an empty path for the node itself. */
+/** The nodes of a path with dots; `*` stands for the entries of a list. The empty path is the node itself. */
 const nodesAt = (node: Node, path: string): readonly Node[] =>
-  path
-    .split('.')
-    .filter((step) => step !== '')
-    .reduce<readonly Node[]>(
-      (nodes, step) => nodes.flatMap((one) => (step === '*' ? items(one) : [field(one, step)])),
-      [node],
-    );
+  (path === '' ? [] : path.split('.')).reduce<readonly Node[]>(
+    (nodes, step) => nodes.flatMap((one) => (step === '*' ? items(one) : [field(one, step)])),
+    [node],
+  );
 
 /** Policies call a server at its host, with its TLS, and use no other setting of a named backend. */
 function checkServers(

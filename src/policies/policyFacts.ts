@@ -41,7 +41,10 @@ export interface PolicyFacts {
    * has its `host` alone, of TLS or of a Service, and no settings of the connection.
    */
   readonly servers?: {
-    /** The objects with the field `backend` in the settings as they are written; dots, `*` for entries of a list, empty for the settings themselves. */
+    /**
+     * The objects with the field `backend` in the settings as they are written: dots, and `*` for entries of a list. The
+     * empty path stands for the settings themselves.
+     */
     readonly paths: readonly string[];
     /** The same settings with the addresses of the backends. */
     readonly located: (settings: unknown, find: FindServer) => unknown;
