@@ -365,7 +365,7 @@ export const catalogue = {
     429,
     'later',
     'rate limit exceeded',
-    'The bucket of localRateLimit is empty; x-ratelimit-reset is the number of seconds to its next filling.',
+    'The bucket of localRateLimit is empty, or the service of remoteRateLimit says so; x-ratelimit-reset is the number of seconds to the next filling.',
     429,
   ),
   rate_limit_unavailable: comeBack(
@@ -376,6 +376,13 @@ export const catalogue = {
       'rate limit unavailable',
       'The counter of localRateLimit did not answer. With several workers, the main process counts: the machine is overloaded, or the counter was restarted. With scope: global and failureMode: failClosed, the shared store counts; the log says why it cannot. The gateway admits no request without counting it.',
     ),
+  ),
+  rate_limit_service_failed: entry(
+    'upstream',
+    500,
+    'later',
+    'rate limit service failed',
+    'The service of remoteRateLimit with failureMode: failClosed was not reached, did not answer in time, or gave no verdict. The log has the reason. Nothing was sent on.',
   ),
   authorization_denied: entry(
     'client',

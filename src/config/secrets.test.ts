@@ -68,6 +68,12 @@ interface Sample {
 
 const usual = 'swordfish-1';
 const hash = '{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=';
+/** Settings of remoteRateLimit. */
+const descriptor = (settings: object): object => ({
+  host: 'limits:1',
+  domain: 'd',
+  descriptors: [{ entries: [{ key: 'a', value: 'request.path' }], ...settings }],
+});
 const quoted = '"$SECRET" == request.path';
 const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
   type: 'pkcs8',
@@ -348,6 +354,18 @@ const samples: Readonly<Record<string, Sample>> = {
     document: policy('localRateLimit', [
       { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s', key: '"$SECRET"' },
     ] as object),
+    shown: true,
+  },
+  'descriptors.*.entries.*.value': {
+    document: policy('remoteRateLimit', descriptor({ entries: [{ key: 'a', value: '"$SECRET"' }] })),
+    shown: true,
+  },
+  'descriptors.*.cost': {
+    document: policy('remoteRateLimit', descriptor({ cost: 'size("$SECRET")' })),
+    shown: true,
+  },
+  'descriptors.*.limitOverride': {
+    document: policy('remoteRateLimit', descriptor({ limitOverride: '{"unit": "$SECRET"}' })),
     shown: true,
   },
   'retry.precondition': {

@@ -19,6 +19,7 @@ import { mcpBudgetsFacts } from './mcpBudgets/facts.ts';
 import { mcpGuardrailsFacts } from './mcpGuardrails/facts.ts';
 import { mcpTimeoutsFacts } from './mcpTimeouts/facts.ts';
 import { oidcFacts } from './oidc/facts.ts';
+import { remoteRateLimitFacts } from './remoteRateLimit/facts.ts';
 import { requestMirrorFacts } from './requestMirror/facts.ts';
 import { requestRedirectFacts } from './requestRedirect/facts.ts';
 import { retryFacts } from './retry/facts.ts';
@@ -66,6 +67,8 @@ const table = {
   mcpTimeouts: mcpTimeoutsFacts,
   // Only admitted callers draw from the bucket: strangers cannot empty it for the others.
   localRateLimit: localRateLimitFacts,
+  // Requests that the gateway itself refuses cost the service no call, and count nothing there.
+  remoteRateLimit: remoteRateLimitFacts,
   // Services outside are asked about requests that the rules allow.
   mcpGuardrails: mcpGuardrailsFacts,
   // After the decisions about the caller. The fixed headers of requestHeaderModifier have the last word.
@@ -104,7 +107,6 @@ const notBuilt: Readonly<Record<string, readonly PolicyPlace[]>> = {
   a2a: ['route', 'backend'],
   ai: ['route', 'backend'],
   backendTunnel: ['route', 'backend', 'target'],
-  remoteRateLimit: ['route'],
   inferenceRouting: ['backend'],
 };
 

@@ -21,6 +21,7 @@ import { mcpTimeouts } from './mcpTimeouts/index.ts';
 import { oidc } from './oidc/index.ts';
 import type { Policy } from './policy.ts';
 import type { policySchemas, RequestPolicy } from './facts.ts';
+import { remoteRateLimit } from './remoteRateLimit/index.ts';
 import { requestMirror } from './requestMirror/index.ts';
 import { requestRedirect } from './requestRedirect/index.ts';
 import { retry } from './retry/index.ts';
@@ -123,6 +124,7 @@ const runTime = {
   mcpGuardrails,
   mcpTimeouts,
   oidc,
+  remoteRateLimit,
   requestHeaderModifier,
   requestMirror,
   requestRedirect,

@@ -95,6 +95,18 @@ export const samples: Readonly<Record<keyof typeof policyNames, Sample>> = {
     settings: { response: { set: { 'x-transformed': 'request.method' } } },
     probe: { sign: ({ headers }) => headers.get('x-transformed'), expected: 'GET' },
   },
+  remoteRateLimit: {
+    settings: {
+      host: '127.0.0.1:9',
+      domain: 'tests',
+      descriptors: [{ entries: [{ key: 'path', value: 'request.path' }] }],
+    },
+    onCluster: {
+      host: 'https://limits.example.com',
+      domain: 'tests',
+      descriptors: [{ entries: [{ key: 'path', value: 'request.path' }] }],
+    },
+  },
   requestHeaderModifier: { settings: { set: { 'x-a': '1' } } },
   responseHeaderModifier: { settings: { set: { 'x-a': '1' } } },
   delay: { settings: { duration: '1ms' } },

@@ -18,6 +18,7 @@ import { startDevIdp, type DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { loadConfig } from '../../apps/dev-idp/src/config.ts';
 import { decideByPlan, startAuthorization } from '../../examples/policies/extAuthz/service.ts';
 import { checkOrder, hideCards, startProcessor } from '../../examples/mcp/guardrails/processor.ts';
+import { countMinutes, startRateLimitService } from '../../examples/policies/rateLimitService/service.ts';
 import { startEcho, type Echo } from '../../apps/echo/src/index.ts';
 import { launcher } from '../../src/launcher.testing.ts';
 import { RedisServer, withoutRedis } from '../../src/store/redisServer.testing.ts';
@@ -627,6 +628,11 @@ describe('the example', { concurrency: 2 }, () => {
       t.after(() => processor.close());
       const authorization = await startAuthorization(0, decideByPlan);
       t.after(() => authorization.close());
+      const limits = await startRateLimitService(
+        0,
+        countMinutes(3, () => 0),
+      );
+      t.after(() => limits.close());
       const redis =
         file.endsWith('replicas.yaml') && withoutRedis === false ? await RedisServer.start() : undefined;
       t.after(() => redis?.close());
@@ -645,6 +651,7 @@ describe('the example', { concurrency: 2 }, () => {
             COLLECTOR: collector.url,
             PROCESSOR: `127.0.0.1:${processor.port}`,
             AUTHZ: `127.0.0.1:${authorization.port}`,
+            RATE_LIMIT_SERVICE: `127.0.0.1:${limits.port}`,
             TMPDIR: folder,
             AUDIT_FOLDER: folder,
           },

@@ -26,6 +26,23 @@ interface Seen {
 }
 const seen = async (asked: Promise<Response>): Promise<Seen> => (await (await asked).json()) as Seen;
 
+/** Three requests pass, and the fourth is refused. */
+async function threeRequests({ ask }: PolicyStage): Promise<void> {
+  const remaining: (string | null)[] = [];
+  for (let i = 0; i < 3; i++) {
+    const response = await ask('/get');
+    assert.equal(response.status, 200);
+    await response.body?.cancel();
+    assert.equal(response.headers.get('x-ratelimit-limit'), '3');
+    remaining.push(response.headers.get('x-ratelimit-remaining'));
+  }
+  assert.deepEqual(remaining, ['2', '1', '0']);
+  const refused = await ask('/get');
+  assert.equal(refused.status, 429);
+  assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+  await refused.body?.cancel();
+}
+
 /** A walk for each example of a policy about plain HTTP; `examples.test.ts` takes them. */
 export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promise<void>>> = {
   'examples/policies/sessionPersistence.yaml': async ({ ask }) => {
@@ -78,21 +95,8 @@ export const policyWalks: Readonly<Record<string, (stage: PolicyStage) => Promis
     assert.equal(await statusOf(withKey('/anything/blue', '5f0e9d3a7c1b48e2')), 403);
     assert.equal(await statusOf(withKey('/anything/blue', 'c2a98e77d1504b3f')), 200);
   },
-  'examples/policies/localRateLimit.yaml': async ({ ask }) => {
-    const remaining: (string | null)[] = [];
-    for (let i = 0; i < 3; i++) {
-      const response = await ask('/get');
-      assert.equal(response.status, 200);
-      await response.body?.cancel();
-      assert.equal(response.headers.get('x-ratelimit-limit'), '3');
-      remaining.push(response.headers.get('x-ratelimit-remaining'));
-    }
-    assert.deepEqual(remaining, ['2', '1', '0']);
-    const refused = await ask('/get');
-    assert.equal(refused.status, 429);
-    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
-    await refused.body?.cancel();
-  },
+  'examples/policies/localRateLimit.yaml': threeRequests,
+  'examples/policies/remoteRateLimit.yaml': threeRequests,
   'examples/policies/delay.yaml': async ({ ask }) => {
     const started = performance.now();
     assert.equal(await statusOf(ask('/post', { method: 'POST' })), 200);

@@ -103,6 +103,15 @@ const table: Readonly<Record<keyof typeof policyNames, Refused | NeverRefuses>> 
     below: '[1]',
   },
   transformations: { settings: { request: { set: { ':path': 'request.headers["x-none"]' } } }, status: 500 },
+  remoteRateLimit: {
+    // Nothing listens there.
+    settings: {
+      host: '127.0.0.1:1',
+      domain: 'tests',
+      descriptors: [{ entries: [{ key: 'path', value: 'request.path' }] }],
+    },
+    status: 500,
+  },
   requestHeaderModifier: 'it changes headers only',
   responseHeaderModifier: 'it changes headers only',
   delay: { settings: { duration: 'request.headers["x-none"]' }, status: 500 },

@@ -145,8 +145,7 @@ const lifetime = z
   })
   .meta({
     description:
-      'Time for which a decision holds, such as 1m, or a CEL expression of a duration, of a timestamp, or of seconds since the epoch.',
-    examples: ['30s', 'timestamp(extauthz.until)'],
+      'Time for which a decision holds, such as `1m`, or a CEL expression of a duration, of a timestamp (`timestamp(extauthz.until)`), or of seconds since the epoch.',
   });
 
 const cache = z

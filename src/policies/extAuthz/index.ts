@@ -1,8 +1,8 @@
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
 import type { Reply } from '../../http/index.ts';
-import { LogThrottle } from '../../telemetry/index.ts';
 import type { Exchange, Policy, PolicyTools } from '../policy.ts';
+import { serverReports } from '../serverReports.ts';
 import { applyAllowed, type Decision } from './decision.ts';
 import { extAuthzSchema, type ExtAuthzSettings } from './facts.ts';
 import { GrpcService } from './grpcService.ts';
@@ -24,21 +24,17 @@ export const extAuthz: Policy<ExtAuthzSettings> = {
   },
 };
 
-/** Milliseconds between two messages about a service that goes on to fail. */
-const reportMs = 10_000;
-
 /** Lets those requests pass that a service allows. */
 class Gate {
   private readonly service: Service;
   private readonly failureMode: ExtAuthzSettings['failureMode'];
   private readonly kept: KeptDecisions | undefined;
-  private readonly tools: PolicyTools;
-  private readonly reports = new LogThrottle(reportMs);
+  private readonly report: ReturnType<typeof serverReports>;
 
   constructor(service: Service, { failureMode, cache }: ExtAuthzSettings, tools: PolicyTools) {
     this.service = service;
     this.failureMode = failureMode;
-    this.tools = tools;
+    this.report = serverReports(service.name, tools);
     this.kept = cache && new KeptDecisions(cache, tools);
   }
 
@@ -71,17 +67,12 @@ class Gate {
 
   /** An answer that cannot be used may be a refusal: only a service that gives none can let a request pass. */
   private undecided(exchange: Exchange, error: unknown): Reply | undefined {
-    const { failureMode, service } = this;
+    const { failureMode } = this;
     const reason = messageOf(error);
     const passes = failureMode === 'allow' && error instanceof NoDecision;
-    if (this.reports.take())
-      this.tools.log.warn(
-        `External authorization failed: ${passes ? 'the request passed' : 'request refused'}`,
-        {
-          service: service.name,
-          reason,
-        },
-      );
+    this.report(`External authorization failed: ${passes ? 'the request passed' : 'request refused'}`, {
+      reason,
+    });
     if (passes) {
       exchange.request.annotate('extAuthz', 'not asked');
       return undefined;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { compile, isProblem } from '../../cel/index.ts';
 import { countedAttributes } from '../attributes/declared.ts';
+import { countedUnit } from '../fields/countedUnit.ts';
 import { duration } from '../fields/duration.ts';
 import { expression } from '../fields/expression.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
@@ -14,19 +15,7 @@ const limitShape = z
     maxTokens: count('Requests that may come at once: what the bucket holds, and what it holds at first.'),
     tokensPerFill: count('Requests that each interval allows anew.'),
     fillInterval: duration('Length of an interval.'),
-    type: z
-      .string()
-      .superRefine((type, ctx) => {
-        if (type === 'tokens')
-          ctx.addIssue({
-            code: 'custom',
-            message: 'known, but not built yet: tokens of language models',
-            params: { notBuilt: true },
-          });
-        else if (type !== 'requests') ctx.addIssue({ code: 'custom', message: 'expected requests' });
-      })
-      .default('requests')
-      .meta({ description: 'What is counted: `requests`.', enum: ['requests'] }),
+    type: countedUnit,
     ...sharedCount('requests', 'this gateway with its workers'),
     key: expression(
       countedAttributes,
