@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import {
   startRateLimitService,
@@ -11,6 +12,7 @@ import {
   type RateLimitService,
 } from '../../examples/policies/rateLimitService/service.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { authority } from '../../src/proxy/certificates.testing.ts';
 import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
@@ -29,6 +31,8 @@ describe('with remoteRateLimit, the gateway', () => {
   const reached: IncomingHttpHeaders[] = [];
   let answer: () => Answer | Promise<Answer> = () => ok;
   let service: RateLimitService;
+  /** The same service with TLS. */
+  let front: TlsServer;
   let shop: RemoteServer;
   let gateway: GatewayProcess;
 
@@ -45,6 +49,18 @@ describe('with remoteRateLimit, the gateway', () => {
       questions.push(question);
       return answer();
     });
+    const trusted = authority();
+    front = createTlsServer(
+      { ...trusted.issue({ names: ['127.0.0.1'] }), ALPNProtocols: ['h2'] },
+      (socket) => {
+        const inner = connect(service.port, '127.0.0.1');
+        for (const end of [socket, inner]) end.on('error', () => undefined);
+        socket.pipe(inner).pipe(socket);
+        socket.on('close', () => inner.destroy());
+      },
+    ).listen(0, '127.0.0.1');
+    await once(front, 'listening');
+    const secured = `https://127.0.0.1:${String((front.address() as AddressInfo).port)}`;
     const gone = await startRateLimitService(0, () => ok);
     gone.close();
     shop = await RemoteServer.start();
@@ -80,6 +96,11 @@ describe('with remoteRateLimit, the gateway', () => {
       route('/open', { failureMode: 'FailOpen' }),
       route('/dead', { host: `127.0.0.1:${String(gone.port)}` }),
       route('/dead-open', { host: `127.0.0.1:${String(gone.port)}`, failureMode: 'failOpen' }),
+      route('/tls', { host: secured, policies: { backendTLS: { root: trusted.cert } } }),
+      route('/foreign', { host: secured }),
+      route('/default', {
+        descriptors: [{ entries: [{ key: 'plan', value: 'default(request.headers["x-plan"], "none")' }] }],
+      }),
       route('/slow', { policies: { http: { requestTimeout: '200ms' } } }),
       {
         ...route('/named', {}),
@@ -107,6 +128,7 @@ describe('with remoteRateLimit, the gateway', () => {
   after(async () => {
     await gateway?.[Symbol.asyncDispose]();
     service?.close();
+    front?.close();
     await shop?.close();
     app.closeAllConnections();
     app.close();
@@ -167,6 +189,18 @@ describe('with remoteRateLimit, the gateway', () => {
     assert.equal(questions.length, 4);
     assert.equal((await ask('/parts')).text, 'served');
     assert.equal(questions.length, 4);
+  });
+
+  test('asks with the value that an expression gives to requests without a header', async () => {
+    await ask('/default');
+    assert.deepEqual(questions[0]?.descriptors[0]?.entries, [{ key: 'plan', value: 'none' }]);
+  });
+
+  test('asks a service with TLS, if its certificate is valid', async () => {
+    assert.equal((await ask('/tls')).status, 200);
+    assert.equal(questions.length, 1);
+    assert.equal((await ask('/foreign')).status, 500);
+    assert.equal(questions.length, 1);
   });
 
   test('refuses with 429, the tightest limit and the name of the descriptor, and forwards nothing', async () => {

@@ -45,6 +45,14 @@ const browserLogin = {
   redirectURI: 'https://app.example.com/oauth/callback',
 };
 
+/** Settings of remoteRateLimit. */
+const rateLimits = (more: object): object => ({
+  host: 'https://limits.example.com',
+  domain: 'shop',
+  descriptors: [{ entries: [{ key: 'user', value: 'jwt.sub' }] }],
+  ...more,
+});
+
 /** The error of a spec → the spec. */
 const wrong: Readonly<Record<string, object>> = {
   'a target of another kind': about({ cors: {} }, { ...gate, kind: 'TCPRoute' }),
@@ -151,6 +159,22 @@ const wrong: Readonly<Record<string, object>> = {
   'a processor at a server without TLS': about({
     mcpGuardrails: { processors: [{ kind: 'remote', host: 'guard.example.com:4444' }] },
   }),
+  'a rate limit service without a host': about({ remoteRateLimit: rateLimits({ host: undefined }) }),
+  'a rate limit service that is a backend of the file': about({
+    remoteRateLimit: rateLimits({ backend: 'limits' }),
+  }),
+  'a rate limit service in plain text': about({
+    remoteRateLimit: rateLimits({ host: 'limits.example.com:8081' }),
+  }),
+  'TLS settings of a rate limit service': about({
+    remoteRateLimit: rateLimits({ policies: { backendTLS: { insecure: true } } }),
+  }),
+  'a rate limit of tokens': about({
+    remoteRateLimit: rateLimits({
+      descriptors: [{ type: 'tokens', entries: [{ key: 'user', value: 'jwt.sub' }] }],
+    }),
+  }),
+  'a rate limit without descriptors': about({ remoteRateLimit: rateLimits({ descriptors: [] }) }),
   'an authorization server without TLS': about({
     backendAuth: { clientCredentials: { ...tokenServer, host: 'http://a.example.com' } },
   }),
@@ -287,6 +311,21 @@ const right: Readonly<Record<string, object>> = {
     },
     { ...service, sectionName: 'web' },
   ),
+  'a rate limit service': about({
+    remoteRateLimit: rateLimits({
+      host: 'limits.default.svc:8081',
+      policies: { http: { requestTimeout: '1s' } },
+      failureMode: 'failOpen',
+      descriptors: [
+        {
+          type: 'requests',
+          entries: [{ key: 'user', value: 'jwt.sub' }],
+          cost: 'request.method == "GET" ? 1 : 5',
+          limitOverride: '{"unit": "minute", "requestsPerUnit": 100}',
+        },
+      ],
+    }),
+  }),
   guardrails: about(
     {
       mcpGuardrails: {

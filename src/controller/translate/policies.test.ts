@@ -257,6 +257,36 @@ test('the proxies ask for credentials at servers with TLS or at Services, with p
   }
 });
 
+test('the proxies ask a rate limit service with TLS or a Service of the namespace, at its host alone', () => {
+  const { objects } = readObjects(base());
+  const translated = (more: object): Translation => {
+    const remoteRateLimit = {
+      host: 'https://limits.example.com',
+      domain: 'shop',
+      descriptors: [{ entries: [{ key: 'user', value: 'jwt.sub' }] }],
+      ...more,
+    };
+    return run({
+      ...objects,
+      gatewayPolicies: [policy({ targetRefs: forRoute, policies: { remoteRateLimit } })],
+    });
+  };
+  for (const host of ['https://limits.example.com', 'limits.default.svc:8081']) {
+    const [use] = ruleIn(translated({ host })).policies;
+    assert.deepEqual([use?.name, use?.guarded], ['remoteRateLimit', true]);
+  }
+  for (const [more, message] of [
+    [{ host: 'limits.example.com:8081' }, /remoteRateLimit\.host: expected https/],
+    [{ host: '127.0.0.1:8081' }, /remoteRateLimit\.host: expected https/],
+    [{ host: 'limits.other.svc:8081' }, /remoteRateLimit\.host: a Service of another namespace needs https/],
+    [{ backend: 'limits' }, /remoteRateLimit\.backend: is not for the cluster/],
+    [{ policies: { backendTLS: {} } }, /remoteRateLimit\.policies\.backendTLS: is not for the cluster/],
+  ] as const) {
+    const [ancestor] = ancestorsIn(translated(more));
+    assert.match(ancestor?.conditions?.[0]?.message ?? '', message);
+  }
+});
+
 test('timeouts of 0s in a rule replace the timeout that the rule inherits', () => {
   const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gate' }];
   const inherited = policy({ targetRefs, policies: { timeout: { requestTimeout: '5s' } } });
