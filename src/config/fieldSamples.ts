@@ -98,6 +98,7 @@ const samples: Readonly<Record<string, readonly (string | number)[]>> = {
   tokenEndpoint: ['https://login.example.com/oauth2/token'],
   tokensPerFill: [10],
   uri: ['orders://open'],
+  ttl: ['30s', 'timestamp(extauthz.until)'],
   url: ['https://login.example.com/realms/staff/protocol/openid-connect/certs'],
   user: ['mcp-servers'],
   username: ['gateway'],
