@@ -14,6 +14,8 @@ import {
 } from '../../examples/policies/extAuthz/service.ts';
 import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { launcher } from '../../src/launcher.testing.ts';
+import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
+import { openSession, resultText } from './session.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { audience, inline, startIdp } from './stage.testing.ts';
@@ -46,6 +48,7 @@ describe('with extAuthz, the gateway', () => {
   let http: Server;
   let app: Server;
   let idp: DevIdp & AsyncDisposable;
+  let tools: RemoteServer;
   let gateway: GatewayProcess;
 
   before(async () => {
@@ -66,6 +69,7 @@ describe('with extAuthz, the gateway', () => {
       response.end('app');
     });
     idp = await startIdp();
+    tools = await RemoteServer.start();
     const gone = await startAuthorization(0, () => allow);
     gone.close();
     const [httpPort, appPort] = [await listening(http), await listening(app)];
@@ -114,6 +118,10 @@ describe('with extAuthz, the gateway', () => {
         extAuthz: overHttp({}, { cache: { key: ['request.path'], ttl: 'duration("1h")', maxEntries: 2 } }),
       },
       '/http': { extAuthz: overHttp({}) },
+      '/mcp': {
+        extAuthz: overGrpc,
+        transformations: { request: { set: { 'x-plan': 'extauthz.plan' } } },
+      },
       '/http-open': { extAuthz: overHttp({}, { failureMode: 'allow' }) },
       '/http-full': {
         extAuthz: overHttp(
@@ -149,7 +157,11 @@ binds:
       name: path.slice(1),
       matches: [{ path: { pathPrefix: path } }],
       policies: of,
-      backends: [{ host: `127.0.0.1:${appPort}` }],
+      backends: [
+        path === '/mcp'
+          ? { mcp: { targets: [{ name: 'tools', mcp: { host: tools.url } }] } }
+          : { host: `127.0.0.1:${appPort}` },
+      ],
     })),
   )}
 - port: 0
@@ -175,6 +187,7 @@ binds:
       server?.closeAllConnections();
     }
     await idp?.close();
+    await tools?.close();
   });
   beforeEach(() => {
     decide = () => allow;
@@ -418,6 +431,24 @@ binds:
       assert.deepEqual([reply.status, reply.headers.location], [302, 'https://login.test/?to=/http-full/b']);
     }
     assert.equal(forwarded.length, 1);
+  });
+
+  test('gives MCP servers the values of a service where transformations say so, and none of its headers', async () => {
+    decide = () => ({
+      ...allow,
+      ok_response: { headers: [header('x-user', 'ada')] },
+      dynamic_metadata: { fields: { plan: { stringValue: 'gold' } } },
+    });
+    const session = await openSession(`${gateway.url}/mcp`);
+    assert.equal(resultText(await session.call('echo', { text: 'x' })), 'x');
+    await session.close();
+    assert.ok(tools.seen.length >= 3);
+    for (const { headers } of tools.seen)
+      assert.deepEqual([headers['x-plan'], headers['x-user']], ['gold', undefined]);
+    decide = () => ({ status: { code: 7 } });
+    tools.seen.length = 0;
+    await assert.rejects(openSession(`${gateway.url}/mcp`));
+    assert.equal(tools.seen.length, 0);
   });
 
   test('asks once for requests with the same key, and each of them gets the whole decision', async () => {

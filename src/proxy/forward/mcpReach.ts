@@ -208,6 +208,7 @@ export class TargetRequest implements Exchange {
   token: Exchange['token'];
   user: Exchange['user'];
   apiKey: Exchange['apiKey'];
+  readonly authorized: Exchange['authorized'];
   private readonly exchange: Exchange;
 
   constructor(exchange: Exchange, path: string) {
@@ -223,6 +224,7 @@ export class TargetRequest implements Exchange {
     this.token = exchange.token;
     this.user = exchange.user;
     this.apiKey = exchange.apiKey;
+    this.authorized = exchange.authorized;
     // Policies of the target read no token that authentication has taken out of the request.
     if (exchange.requestHeaders.dropsName('authorization')) this.requestHeaders.remove('authorization');
     // There are no client cookies to which a cookie could be added.
