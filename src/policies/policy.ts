@@ -422,6 +422,11 @@ export interface Exchange {
   /** Set by `apiKey`. */
   apiKey: ApiKeyHolder | undefined;
   /**
+   * Reads the whole body. The request is forwarded with it as if nobody had.
+   * @throws GatewayError body_too_large, bad_chunk, request_timeout; rejects when the client leaves
+   */
+  holdBody?(limitBytes: number): Promise<Buffer>;
+  /**
    * The first item that the body names, if the request is a POST for an MCP backend. It reads the body.
    * @returns undefined for other requests; a promise rejects where the body cannot be read
    */

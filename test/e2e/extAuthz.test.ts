@@ -4,7 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
+import { connect, type AddressInfo } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import {
   startAuthorization,
@@ -16,6 +17,7 @@ import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { launcher } from '../../src/launcher.testing.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
+import { until } from '../../src/until.testing.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { audience, inline, startIdp } from './stage.testing.ts';
@@ -29,6 +31,7 @@ const header = (key: string, value: string, more: object = {}): object => ({
 /** What the app behind the gateway got. */
 interface Forwarded {
   readonly url: string;
+  readonly body: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 
@@ -65,8 +68,14 @@ describe('with extAuthz, the gateway', () => {
       });
     });
     app = createServer((request, response) => {
-      forwarded.push({ url: request.url ?? '', headers: request.headers as Forwarded['headers'] });
-      response.end('app');
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => {
+        const { url = '', headers } = request;
+        forwarded.push({ url, body, headers: headers as Forwarded['headers'] });
+        response.statusCode = url.startsWith('/body-retry') && forwarded.length === 1 ? 503 : 200;
+        response.end('app');
+      });
     });
     idp = await startIdp();
     tools = await RemoteServer.start();
@@ -122,6 +131,15 @@ describe('with extAuthz, the gateway', () => {
         extAuthz: overGrpc,
         transformations: { request: { set: { 'x-plan': 'extauthz.plan' } } },
       },
+      '/body': { extAuthz: { ...overGrpc, includeRequestBody: { maxRequestBytes: 20 } } },
+      '/body-bytes': { extAuthz: { ...overGrpc, includeRequestBody: { packAsBytes: true } } },
+      '/body-retry': {
+        extAuthz: { ...overGrpc, includeRequestBody: {} },
+        retry: { attempts: 2, codes: [503] },
+        requestMirror: { backend: { host: `127.0.0.1:${httpPort}` }, percentage: 1 },
+      },
+      '/body-http': { extAuthz: overHttp({}, { includeRequestBody: {} }) },
+      '/mcp-body': { extAuthz: { ...overGrpc, includeRequestBody: {} } },
       '/http-open': { extAuthz: overHttp({}, { failureMode: 'allow' }) },
       '/http-full': {
         extAuthz: overHttp(
@@ -158,7 +176,7 @@ binds:
       matches: [{ path: { pathPrefix: path } }],
       policies: of,
       backends: [
-        path === '/mcp'
+        path.startsWith('/mcp')
           ? { mcp: { targets: [{ name: 'tools', mcp: { host: tools.url } }] } }
           : { host: `127.0.0.1:${appPort}` },
       ],
@@ -433,12 +451,119 @@ binds:
     assert.equal(forwarded.length, 1);
   });
 
+  /** Sends a request as it stands, and reads all answers until the gateway ends the connection. */
+  async function sent(text: string): Promise<string> {
+    const socket = connect(gateway.ports[0]!, '127.0.0.1');
+    let answers = '';
+    socket.on('data', (chunk: Buffer) => (answers += chunk.toString()));
+    socket.write(text);
+    await once(socket, 'close');
+    return answers;
+  }
+
+  test('gives a service the body, and forwards it as it came', async () => {
+    const bodies = (): unknown[] =>
+      checks.map(({ attributes }) => {
+        const { body, raw_body, size } = attributes.request.http;
+        return [body, raw_body.toString(), String(size)];
+      });
+    const whole = await ask(`${gateway.url}/body`, { method: 'POST', body: 'hello wörld' });
+    assert.equal(whole.status, 200);
+    const chunked = 'POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n';
+    const chunks = '3;a=b\r\nabc\r\n1\r\nd\r\n0\r\n\r\n';
+    const last = 'GET /body HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n';
+    // Another request waits behind each of them.
+    const answers = await sent(`${chunked}\r\n${chunks}${chunked}\r\n0\r\n\r\n${last}`);
+    assert.equal(answers.match(/HTTP\/1\.1 200 OK/g)?.length, 3);
+    assert.deepEqual(bodies(), [
+      ['hello wörld', '', '12'],
+      ['abcd', '', '4'],
+      ['', '', '0'],
+      ['', '', '0'],
+    ]);
+    assert.deepEqual(
+      forwarded.map(({ body }) => body),
+      ['hello wörld', 'abcd', '', ''],
+    );
+    checks = [];
+    assert.equal((await ask(`${gateway.url}/body-bytes`, { method: 'POST', body: 'hello' })).status, 200);
+    assert.deepEqual(bodies(), [['', 'hello', '5']]);
+  });
+
+  test('answers a client that waits for leave to send its body', async () => {
+    const head = 'POST /body HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\nconnection: close\r\n';
+    const socket = connect(gateway.ports[0]!, '127.0.0.1');
+    let answers = '';
+    socket.on('data', (chunk: Buffer) => {
+      if (answers === '') socket.write('hello');
+      answers += chunk.toString();
+    });
+    socket.write(`${head}content-length: 5\r\n\r\n`);
+    await once(socket, 'close');
+    assert.match(answers, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+    assert.deepEqual(
+      forwarded.map(({ body }) => body),
+      ['hello'],
+    );
+  });
+
+  test('forwards a body that HTTP/2 clients send, and one that is sent twice and copied', async () => {
+    const session = connectHttp2(gateway.url);
+    const status = async (path: string, parts: readonly string[]): Promise<unknown> => {
+      const stream = session.request({ ':method': 'POST', ':path': path });
+      for (const part of parts) stream.write(part);
+      stream.end();
+      const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+      stream.resume();
+      await once(stream, 'close');
+      return headers[':status'];
+    };
+    assert.equal(await status('/body', ['ab', 'cd']), 200);
+    assert.deepEqual(
+      forwarded.map(({ body }) => body),
+      ['abcd'],
+    );
+    forwarded = [];
+    assert.equal(await status('/body-retry', ['ab', 'cd']), 200);
+    assert.deepEqual(
+      forwarded.map(({ body }) => body),
+      ['abcd', 'abcd'],
+    );
+    await until('the copy is there', () => asked.length > 0);
+    assert.equal(asked[0]?.body, 'abcd');
+    session.close();
+  });
+
+  test('refuses a body that is too large for a service, by its length or as it comes', async () => {
+    const long = 'x'.repeat(21);
+    assert.equal((await ask(`${gateway.url}/body`, { method: 'POST', body: long })).status, 413);
+    const socket = connect(gateway.ports[0]!, '127.0.0.1');
+    socket.write(
+      `POST /body HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(21)}`,
+    );
+    const [bytes] = (await once(socket, 'data')) as [Buffer];
+    assert.match(bytes.toString(), /^HTTP\/1\.1 413 /);
+    socket.destroy();
+    assert.equal(checks.length + forwarded.length, 0);
+  });
+
+  test('gives an HTTP service and MCP routes the body, too', async () => {
+    assert.equal((await ask(`${gateway.url}/body-http`, { method: 'POST', body: 'hello' })).status, 200);
+    assert.deepEqual([asked[0]?.body, forwarded[0]?.body], ['hello', 'hello']);
+    const session = await openSession(`${gateway.url}/mcp-body`);
+    assert.equal(resultText(await session.call('echo', { text: 'x' })), 'x');
+    await session.close();
+    const bodies = checks.map(({ attributes }) => attributes.request.http.body);
+    assert.ok(bodies.some((body) => /"tools\/call".*"text":"x"/.test(body)));
+  });
+
   test('gives MCP servers the values of a service where transformations say so, and none of its headers', async () => {
     decide = () => ({
       ...allow,
       ok_response: { headers: [header('x-user', 'ada')] },
       dynamic_metadata: { fields: { plan: { stringValue: 'gold' } } },
     });
+    tools.seen.length = 0;
     const session = await openSession(`${gateway.url}/mcp`);
     assert.equal(resultText(await session.call('echo', { text: 'x' })), 'x');
     await session.close();

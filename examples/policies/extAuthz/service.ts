@@ -21,6 +21,9 @@ export interface Check {
         readonly host: string;
         readonly scheme: string;
         readonly protocol: string;
+        readonly size: unknown;
+        readonly body: string;
+        readonly raw_body: Buffer;
       };
     };
     readonly context_extensions: Readonly<Record<string, string>>;

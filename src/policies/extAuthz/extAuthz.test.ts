@@ -4,7 +4,7 @@ import { ownCookieNames } from '../facts.ts';
 import { clientHeaders } from '../clientHeaders.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import { deniedReply } from './decision.ts';
-import { extAuthzSchema } from './facts.ts';
+import { extAuthzFacts, extAuthzSchema } from './facts.ts';
 import { decodeDecision } from './wire.ts';
 
 const problems = (settings: object): string[] =>
@@ -45,13 +45,27 @@ test('settings that cannot work are refused with their place', () => {
     [{ host, protocol: { http: { addRequestHeaders: { host: '"a"' } } } }, /addRequestHeaders/],
     [{ host, protocol: { http: {} }, includeRequestHeaders: ['a', ':path'] }, /^includeRequestHeaders\.1/],
     [{ host, includeRequestHeaders: ['not a name'] }, /^includeRequestHeaders\.0/],
-    [{ host, includeRequestBody: {} }, /^includeRequestBody: known, but not built yet/],
+    [{ host, includeRequestBody: { maxRequestBytes: -1 } }, /^includeRequestBody\.maxRequestBytes/],
+    [
+      { host, includeRequestBody: { allowPartialMessage: true } },
+      /^includeRequestBody\.allowPartialMessage: known, but not built yet/,
+    ],
     [{ host, cache: { key: ['request.metod'], ttl: '1m' } }, /^cache\.key\.0: request has no member metod/],
     [{ host, cache: { key: ['request.path'], ttl: 'jwt.' } }, /^cache\.ttl/],
     [{ host, cache: { key: ['request.path'] } }, /^cache\.ttl/],
     [{ conditional: [] }, /^conditional: known, but not built yet/],
   ] as const)
     assert.match(problems(settings).join('\n'), expected, JSON.stringify(settings));
+});
+
+test('a memory of decisions that keeps none, or does not know the body, gets a warning', () => {
+  const warnings = (settings: object): readonly string[] =>
+    extAuthzFacts.warnings(extAuthzSchema.parse({ host, ...settings }));
+  assert.deepEqual(warnings({ includeRequestBody: {} }), []);
+  assert.deepEqual(warnings({ cache: { key: ['request.path'], ttl: '1m' } }), []);
+  assert.match(warnings({ cache: { key: [], ttl: '1m' } }).join(), /keeps no decision/);
+  const withBody = { cache: { key: ['request.path'], ttl: '1m' }, includeRequestBody: {} };
+  assert.match(warnings(withBody).join(), /one body for all/);
 });
 
 test('a service gets the cookies of the app, and none by which the gateway knows a login', () => {

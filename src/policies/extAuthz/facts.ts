@@ -53,7 +53,15 @@ export interface ExtAuthzSettings extends PolicyServer {
   readonly failureMode: 'allow' | 'deny' | number;
   /** In lower case; undefined: all for gRPC, `authorization` for HTTP. */
   readonly includeRequestHeaders: readonly string[] | undefined;
+  /** Absent: the service gets no body. */
+  readonly body?: BodySettings;
   readonly cache?: CacheSettings;
+}
+
+export interface BodySettings {
+  /** Bytes. */
+  readonly most: number;
+  readonly asBytes: boolean;
 }
 
 const usualTimeoutMs = 2_000;
@@ -148,6 +156,32 @@ const lifetime = z
       'Time for which a decision holds, such as `1m`, or a CEL expression of a duration, of a timestamp (`timestamp(extauthz.until)`), or of seconds since the epoch.',
   });
 
+const usualBodyBytes = 8_192;
+
+const body = z
+  .strictObject({
+    maxRequestBytes: z
+      .int()
+      .min(0)
+      .max(16_777_216)
+      .default(usualBodyBytes)
+      .transform((given) => (given === 0 ? usualBodyBytes : given))
+      .meta({ description: 'Largest body, in bytes; a request with a larger one gets 413.' }),
+    allowPartialMessage: z
+      .boolean()
+      .default(false)
+      .refine((given) => !given, {
+        message: 'known, but not built yet: the beginning of a body',
+        params: { notBuilt: true },
+      })
+      .meta({ description: 'Whether a larger body would be sent in part: false, the only value.' }),
+    packAsBytes: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Over gRPC: sends the body as bytes (raw_body), where it may be no text.' }),
+  })
+  .meta({ description: 'Sends the body of the request to the service, and forwards it afterwards.' });
+
 const cache = z
   .strictObject({
     key: z
@@ -201,11 +235,12 @@ export const extAuthzSchema: z.ZodType<ExtAuthzSettings> = z
       description:
         'Headers of the request that the service gets: by default all with gRPC, authorization with HTTP.',
     }),
-    includeRequestBody: notBuilt('bodies pass through unread'),
+    includeRequestBody: body.optional(),
     cache: cache.optional(),
   })
   .transform((given, ctx): ExtAuthzSettings => {
     const { host, backend, policies, protocol: spoken, failureMode, includeRequestHeaders } = given;
+    const { includeRequestBody: sent } = given;
     if (spoken.kind === 'http')
       for (const [index, name] of (includeRequestHeaders ?? []).entries())
         if (refusedByHttp(name))
@@ -220,6 +255,7 @@ export const extAuthzSchema: z.ZodType<ExtAuthzSettings> = z
       timeoutMs: policies?.http?.requestTimeout ?? usualTimeoutMs,
       failureMode: typeof failureMode === 'object' ? failureMode.denyWithStatus : failureMode,
       includeRequestHeaders,
+      ...(sent === undefined ? {} : { body: { most: sent.maxRequestBytes, asBytes: sent.packAsBytes } }),
       ...(given.cache === undefined ? {} : { cache: given.cache }),
     };
   })
@@ -236,10 +272,18 @@ export const extAuthzFacts = {
   on: ['listener', 'route'],
   notYetOn: ['backend'],
   about: 'caller',
-  warnings: (settings) =>
-    (settings as ExtAuthzSettings).cache?.key.length === 0
-      ? ['cache keeps no decision: its `key` has no expression']
-      : [],
+  warnings: (settings) => {
+    const { cache: kept, body: sent } = settings as ExtAuthzSettings;
+    if (kept === undefined) return [];
+    return [
+      ...(kept.key.length === 0 ? ['cache keeps no decision: its `key` has no expression'] : []),
+      ...(sent === undefined
+        ? []
+        : [
+            'cache takes a decision about one body for all: a `key` cannot have what includeRequestBody sends',
+          ]),
+    ];
+  },
   crdRules: { protocol: [oneOf('grpc', 'http')] },
   servers: {
     paths: [''],

@@ -31,8 +31,8 @@ export class GrpcService implements Service {
       new JsonValues(protocol.metadata, requestAttributes, 'extAuthz.protocol.grpc.metadata');
   }
 
-  async decide(exchange: Exchange): Promise<Decision> {
-    const message = encodeCheck(this.requestOf(exchange));
+  async decide(exchange: Exchange, body: Buffer | undefined): Promise<Decision> {
+    const message = encodeCheck(this.requestOf(exchange, body));
     let answer: GrpcAnswer;
     try {
       answer = await this.server.ask(checkPath, message, exchange);
@@ -43,7 +43,7 @@ export class GrpcService implements Service {
     return decodeDecision(answer.message);
   }
 
-  private requestOf(exchange: Exchange): CheckedRequest {
+  private requestOf(exchange: Exchange, body: Buffer | undefined): CheckedRequest {
     const { request } = exchange;
     const { includeRequestHeaders: wanted } = this.settings;
     const spiffe = request.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://'));
@@ -59,6 +59,8 @@ export class GrpcService implements Service {
       scheme: request.scheme,
       protocol: request.version.replace(/^HTTP\/2\.0$/, 'HTTP/2'),
       serverName: request.scheme === 'https' ? (request.serverName ?? '') : undefined,
+      // Bytes that are no text become replacement characters.
+      body: this.settings.body?.asBytes === true ? body : body?.toString(),
       context: this.protocol.context,
       metadata: this.metadata === undefined ? claimsOf(exchange) : objectsOf(this.metadata.of(exchange)),
     };

@@ -49,11 +49,11 @@ export class HttpService implements Service {
     this.metadata = new JsonValues(metadata, authorizedAttributes, `${field}.metadata`);
   }
 
-  async decide(exchange: Exchange): Promise<Decision> {
+  async decide(exchange: Exchange, given: Buffer | undefined): Promise<Decision> {
     const context = this.contextOf(exchange);
     const headers = this.headersOf(exchange, context);
     const authority = headers.find(([name]) => name === ':authority')?.[1];
-    const body = this.bodyOf(exchange, context);
+    const body = this.bodyOf(exchange, context) ?? given;
     let answer: HostAnswer;
     try {
       answer = await this.host.ask(

@@ -28,13 +28,15 @@ export const extAuthz: Policy<ExtAuthzSettings> = {
 class Gate {
   private readonly service: Service;
   private readonly failureMode: ExtAuthzSettings['failureMode'];
+  private readonly mostBody: number | undefined;
   private readonly kept: KeptDecisions | undefined;
   private readonly report: ReturnType<typeof serverReports>;
 
-  constructor(service: Service, { failureMode, cache }: ExtAuthzSettings, tools: PolicyTools) {
+  constructor(service: Service, { failureMode, body, cache }: ExtAuthzSettings, tools: PolicyTools) {
     this.service = service;
     this.failureMode = failureMode;
     this.report = serverReports(service.name, tools);
+    this.mostBody = body?.most;
     this.kept = cache && new KeptDecisions(cache, tools);
   }
 
@@ -51,9 +53,10 @@ class Gate {
   }
 
   private async ask(exchange: Exchange, key: string | undefined): Promise<Reply | undefined> {
+    const body = await this.bodyOf(exchange);
     let decision: Decision;
     try {
-      decision = await this.service.decide(exchange);
+      decision = await this.service.decide(exchange, body);
       if (decision.kind === 'allowed') applyAllowed(exchange, decision);
     } catch (error) {
       if (error instanceof NotEvaluated) throw error;
@@ -63,6 +66,12 @@ class Gate {
     if (decision.kind === 'denied') exchange.request.annotate('extAuthz', 'refused by the service');
     if (key !== undefined && !('once' in decision)) this.kept?.keep(key, decision, exchange);
     return settled(decision);
+  }
+
+  /** An explanation asks no service, so it needs no body. @throws GatewayError where the body is too large, or broken */
+  private async bodyOf(exchange: Exchange): Promise<Buffer | undefined> {
+    if (this.mostBody === undefined || exchange.trial !== undefined) return undefined;
+    return await exchange.holdBody?.(this.mostBody);
   }
 
   /** An answer that cannot be used may be a refusal: only a service that gives none can let a request pass. */

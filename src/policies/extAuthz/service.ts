@@ -7,9 +7,10 @@ export interface Service {
   readonly name: string;
   /**
    * Asks for a decision. It reads the request before it waits.
+   * @param body of the request; undefined where the service gets none
    * @throws NoDecision where the service was not asked, or did not answer; another error for an answer that is no decision
    */
-  decide(exchange: Exchange): Promise<Decision>;
+  decide(exchange: Exchange, body: Buffer | undefined): Promise<Decision>;
 }
 
 /** The service gives no decision; the reason holds no value of the request. */

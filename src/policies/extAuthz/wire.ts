@@ -38,6 +38,8 @@ export interface CheckedRequest {
   readonly protocol: string;
   /** The name of the TLS handshake; undefined without TLS. */
   readonly serverName: string | undefined;
+  /** A text is UTF-8; undefined where the service gets no body. */
+  readonly body: string | Buffer | undefined;
   readonly context: Readonly<Record<string, string>>;
   /** Name → object. */
   readonly metadata: Readonly<Record<string, JsonObject>>;
@@ -94,7 +96,11 @@ function encodeRequest(given: CheckedRequest): Uint8Array {
   text(http, 4, given.path);
   text(http, 5, given.host);
   text(http, 6, given.scheme);
+  const { body } = given;
+  if (body !== undefined) number(http, 9, Buffer.byteLength(body));
   text(http, 10, given.protocol);
+  if (typeof body === 'string') text(http, 11, body);
+  else if (body !== undefined) message(http, 12, body);
   const request = new BinaryWriter();
   message(request, 1, time.finish());
   message(request, 2, http.finish());

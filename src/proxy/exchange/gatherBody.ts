@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import { GatheredBytes } from '../../gatheredBytes.ts';
+import { consumeBody } from './heldBody.ts';
 import type { LiveExchange } from './liveExchange.ts';
 
 /** The whole request body. @throws GatewayError where it is larger than the limit, broken, or cut off */
@@ -14,7 +15,7 @@ export function gatherBody(exchange: LiveExchange, limitBytes: number): Promise<
     exchange.onClose(() => {
       if (!whole) reject(new GatewayError('bad_request', { detail: 'the client left' }));
     });
-    exchange.connection.consume(exchange, {
+    consumeBody(exchange, {
       raw: false,
       take(bytes, from, to, done) {
         if (gathered.length + to - from > limitBytes) {

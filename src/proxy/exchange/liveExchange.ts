@@ -42,7 +42,7 @@ import type { DropTables } from '../routing/droppedHeaders.ts';
 import type { CompiledRule, HostTable, Router } from '../routing/router.ts';
 import type { AffinityRouting } from '../routing/affinityRouting.ts';
 import type { RouteStats } from '../stats/stats.ts';
-import type { BodyConsumer, ClientEnd, Place } from './receivedRequest.ts';
+import type { BodyConsumer, ClientEnd, HeldBody, Place } from './receivedRequest.ts';
 import type { RequestSpan } from './requestSpan.ts';
 import type { Step, StepName } from './step.ts';
 import { TimedRequest } from './timedRequest.ts';
@@ -313,6 +313,8 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   span: RequestSpan | undefined;
   authorized: Readonly<Record<string, unknown>> | undefined;
   guardrails: Map<string, unknown> | undefined;
+  /** The body, where a policy has read it. */
+  heldBody: HeldBody | undefined;
   /** The filter of the access log leaves the request out. */
   unlogged = false;
 
@@ -344,7 +346,14 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     return this;
   }
 
+  /** Asked before somebody takes the body. */
+  get hasBody(): boolean {
+    const { heldBody, body } = this;
+    return heldBody === undefined ? !body.done : heldBody.raw.length > 0;
+  }
+
   abstract readBody(limitBytes: number): Promise<Buffer>;
+  abstract holdBody(limitBytes: number): Promise<Buffer>;
 
   annotate(field: string, value: string | number): void {
     (this.extra ??= {})[field] = value;

@@ -25,6 +25,13 @@ export interface BodyConsumer {
   fail(error: GatewayError): void;
 }
 
+/** A request body that was read before the request is forwarded. */
+export interface HeldBody {
+  /** As it came, with its chunks. */
+  readonly raw: Buffer;
+  readonly payload: Buffer;
+}
+
 /** A client's request id is kept when it is short and plain; anything else could be an attempt on the logs. */
 const saneId = /^[\w.~:+/=@-]{1,128}$/;
 

@@ -1,5 +1,6 @@
 import type { HeaderLine, Reply, ReplyStream } from '../../http/index.ts';
 import { gatherBody } from './gatherBody.ts';
+import { holdBody } from './heldBody.ts';
 import { LiveExchange } from './liveExchange.ts';
 import { sendReply } from './reply.ts';
 import { openStream } from './replyStream.ts';
@@ -9,6 +10,10 @@ import { sendError } from './sendError.ts';
 export class ServedExchange extends LiveExchange {
   override readBody(limitBytes: number): Promise<Buffer> {
     return gatherBody(this, limitBytes);
+  }
+
+  override holdBody(limitBytes: number): Promise<Buffer> {
+    return holdBody(this, limitBytes);
   }
 
   override send(reply: Reply): void {

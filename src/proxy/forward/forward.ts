@@ -19,6 +19,7 @@ import type {
 } from '../../upstream/index.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { isGrpc } from '../exchange/grpc.ts';
+import { consumeBody } from '../exchange/heldBody.ts';
 import { sendPiece, writeFirst, writePiece } from '../exchange/bodyWrites.ts';
 import { connectionLine } from '../exchange/reply.ts';
 import { rewrittenHost } from '../routing/rewrittenHost.ts';
@@ -55,7 +56,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
   constructor(exchange: LiveExchange, destination: Destination) {
     this.exchange = exchange;
     this.destination = destination;
-    this.bodyless = exchange.body.done;
+    this.bodyless = !exchange.hasBody;
     this.upgrade = exchange.head.upgrade ? wantedUpgrade(exchange) : undefined;
   }
 
@@ -134,7 +135,7 @@ export class Forward implements ExchangeHandler, Waiter, BodyConsumer {
 
   private sendBody(upstream: UpstreamConnection): void {
     const { exchange } = this;
-    exchange.connection.consume(exchange, this);
+    consumeBody(exchange, this);
     // No byte of the body is here yet: the head does not wait for it.
     if (this.waiting !== undefined && !exchange.closed && !exchange.started) {
       upstream.write(this.waiting);

@@ -65,7 +65,7 @@ export class MirroredRequest implements ExchangeHandler {
     this.upstream = upstream;
     this.upstream.begin(this, exchange.method === 'HEAD', false);
     this.upstream.write(requestHead(exchange, destination, undefined));
-    if (exchange.body.done) this.sent();
+    if (!exchange.hasBody) this.sent();
     // A client that leaves, or is answered early, leaves a copy that cannot be completed.
     else exchange.onClose(() => this.giveUpUnlessComplete());
   }

@@ -3,6 +3,7 @@ import { GatheredBytes } from '../../gatheredBytes.ts';
 import { Body, FRAMING, idempotentMethods, type Head } from '../../http/index.ts';
 import type { RetryPlan } from '../../policies/index.ts';
 import type { Destination, Endpoint, UpstreamConnection } from '../../upstream/index.ts';
+import { consumeBody } from '../exchange/heldBody.ts';
 import type { LiveExchange } from '../exchange/liveExchange.ts';
 import { Forward, signedHead } from './forward.ts';
 import { Hedges, type Hedged } from './hedge.ts';
@@ -83,7 +84,7 @@ export class PlannedForward extends Forward implements Hedged {
     if (hold !== undefined && exchange.head.contentLength <= hold.maxBytes) {
       this.holding = hold;
       this.kept = new GatheredBytes(exchange.head.contentLength);
-      exchange.connection.consume(exchange, this);
+      consumeBody(exchange, this);
       return;
     }
     if (this.retry !== undefined) this.kept = new GatheredBytes();

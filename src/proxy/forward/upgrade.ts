@@ -16,7 +16,7 @@ const protocol = /^[!#$%&'*+.^_`|~0-9a-z-]+(?:\/[!#$%&'*+.^_`|~0-9a-z-]+)?$/i;
  */
 export function wantedUpgrade(exchange: LiveExchange): string | undefined {
   const { head } = exchange;
-  if (!head.upgrade || head.http10 || !exchange.body.done) return undefined;
+  if (!head.upgrade || head.http10 || exchange.hasBody) return undefined;
   const wanted = protocolsOf(head).filter((name) => protocol.test(name) && !refused.test(name.toLowerCase()));
   return wanted.length === 0 ? undefined : wanted.join(', ');
 }

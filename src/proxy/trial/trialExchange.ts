@@ -48,6 +48,10 @@ export class TrialExchange extends LiveExchange {
       : Promise.resolve(payload);
   }
 
+  override holdBody(limitBytes: number): Promise<Buffer> {
+    return this.readBody(limitBytes);
+  }
+
   override send(reply: Reply): void {
     if (this.started || this.closed) return;
     this.begin(reply.status);
