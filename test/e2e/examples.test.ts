@@ -102,8 +102,8 @@ const walks: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     const known = await get('/anything', 'bob');
     assert.equal(known.status, 200);
     assert.match(await known.text(), /"X-Plan": \[\s*"basic"\s*\]/);
-    assert.equal(await statusOf(get('/reports', 'bob')), 403);
-    assert.equal(await statusOf(get('/reports', 'ada')), 200);
+    assert.equal(await statusOf(get('/anything/reports', 'bob')), 403);
+    assert.equal(await statusOf(get('/anything/reports', 'ada')), 200);
     assert.equal(await statusOf(ask('/anything', { method: 'POST', headers: { 'x-customer': 'ada' } })), 403);
   },
   'examples/policies/cors.yaml': async ({ ask }) => {
