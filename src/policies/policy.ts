@@ -94,6 +94,8 @@ export interface HostCall {
   readonly maxBodyBytes: number;
   /** The host may get the request twice, when a kept connection ends before a byte of the answer has come. */
   readonly repeatable: boolean;
+  /** Hears the status as soon as it is known: the rest of the answer may never come. */
+  readonly onStatus?: (status: number) => void;
 }
 
 export interface HostAnswer {

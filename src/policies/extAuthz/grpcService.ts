@@ -2,11 +2,11 @@ import { NotEvaluated } from '../../errors.ts';
 import { clientHeaders, clientTarget } from '../clientHeaders.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { JsonValues, type JsonMembers } from '../attributes/jsonValues.ts';
-import { GrpcServer, reasonOf, type GrpcAnswer } from '../grpcServer.ts';
+import { GrpcServer, type GrpcAnswer } from '../grpcServer.ts';
 import type { Exchange, PolicyTools } from '../policy.ts';
 import type { Decision } from './decision.ts';
 import type { ExtAuthzSettings, GrpcProtocol } from './facts.ts';
-import { NoDecision, type Service } from './service.ts';
+import { failed, type Service } from './service.ts';
 import { checkPath, decodeDecision, encodeCheck, type CheckedRequest } from './wire.ts';
 
 /** The name under which Envoy gives verified claims to services. */
@@ -15,6 +15,7 @@ const claimsName = 'envoy.filters.http.jwt_authn';
 /** A service that speaks the external authorization protocol of Envoy, version 3. */
 export class GrpcService implements Service {
   readonly name: string;
+  readonly ownHeaders = [];
   private readonly server: GrpcServer;
   private readonly settings: ExtAuthzSettings;
   private readonly protocol: GrpcProtocol;
@@ -38,7 +39,7 @@ export class GrpcService implements Service {
       answer = await this.server.ask(checkPath, message, exchange);
     } catch (error) {
       if (error instanceof NotEvaluated) throw error;
-      throw new NoDecision(reasonOf(error), { cause: error });
+      throw failed(error);
     }
     return decodeDecision(answer.message);
   }

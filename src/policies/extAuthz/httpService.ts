@@ -7,11 +7,11 @@ import { evaluate } from '../attributes/evaluate.ts';
 import { JsonValues } from '../attributes/jsonValues.ts';
 import { clientHeaders, clientTarget } from '../clientHeaders.ts';
 import { headerText } from '../fields/headerText.ts';
-import { reasonOf, serverAddress } from '../grpcServer.ts';
+import { serverAddress } from '../grpcServer.ts';
 import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
 import { allowedAsIs, deniedReply, type Decision } from './decision.ts';
 import type { ExtAuthzSettings, HttpProtocol } from './facts.ts';
-import { NoDecision, type Service } from './service.ts';
+import { failed, isDecision, NoDecision, type Service } from './service.ts';
 
 /** Bytes of an answer. A page for a login is smaller. */
 const mostAnswer = 1_048_576;
@@ -19,8 +19,8 @@ const mostAnswer = 1_048_576;
 /** A service that decides by the status of its answer. */
 export class HttpService implements Service {
   readonly name: string;
+  readonly ownHeaders: readonly string[];
   private readonly settings: ExtAuthzSettings;
-  private readonly protocol: HttpProtocol;
   private readonly host: Host;
   private readonly programs: Readonly<Record<'path' | 'redirect' | 'body', Program | undefined>>;
   private readonly added: readonly (readonly [name: string, program: Program])[];
@@ -31,8 +31,8 @@ export class HttpService implements Service {
   constructor(settings: ExtAuthzSettings, protocol: HttpProtocol, tools: PolicyTools) {
     const { host, port, tls } = settings;
     this.settings = settings;
-    this.protocol = protocol;
     this.name = serverAddress(settings);
+    this.ownHeaders = protocol.includeResponseHeaders;
     this.host = tools.hosts.use({ host, port, ...(tls === undefined ? {} : { tls }) });
     const { path, redirect, body, addRequestHeaders, metadata } = protocol;
     this.programs = {
@@ -53,34 +53,35 @@ export class HttpService implements Service {
     const context = this.contextOf(exchange);
     const headers = this.headersOf(exchange, context);
     const authority = headers.find(([name]) => name === ':authority')?.[1];
+    const target = this.targetOf(exchange, context);
     const body = this.bodyOf(exchange, context) ?? given;
     let answer: HostAnswer;
+    let status: number | undefined;
     try {
       answer = await this.host.ask(
         {
           method: exchange.request.method,
-          target: this.targetOf(exchange, context),
+          target,
           ...(authority === undefined ? {} : { authority }),
           headers: headers.filter(([name]) => name !== ':authority'),
           ...(body === undefined ? {} : { body }),
           timeoutMs: this.settings.timeoutMs,
           maxBodyBytes: mostAnswer,
           repeatable: true,
+          onStatus: (known) => (status = known),
         },
         exchange,
       );
     } catch (error) {
       if (error instanceof NotEvaluated) throw error;
-      throw new NoDecision(reasonOf(error), { cause: error });
+      throw failed(error, status);
     }
-    // A service that fails has decided nothing.
-    if (answer.status >= 500 || answer.status < 200)
-      throw new NoDecision(`HTTP status ${String(answer.status)}`);
+    if (!isDecision(answer.status)) throw new NoDecision(`HTTP status ${String(answer.status)}`);
     return answer.status < 300 ? this.allowed(exchange, answer) : this.denied(exchange, context, answer);
   }
 
   private allowed(exchange: Exchange, { status, headers, body }: HostAnswer): Decision {
-    const wanted = this.protocol.includeResponseHeaders;
+    const wanted = this.ownHeaders;
     const taken = headers.filter(([name]) => wanted.includes(name));
     const response = answerContext({ status, lines: () => headers }, exchange) as ReadonlyMap<
       string,

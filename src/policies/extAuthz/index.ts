@@ -76,7 +76,7 @@ class Gate {
 
   /** An answer that cannot be used may be a refusal: only a service that gives none can let a request pass. */
   private undecided(exchange: Exchange, error: unknown): Reply | undefined {
-    const { failureMode } = this;
+    const { failureMode, service } = this;
     const reason = messageOf(error);
     const passes = failureMode === 'allow' && error instanceof NoDecision;
     this.report(`External authorization failed: ${passes ? 'the request passed' : 'request refused'}`, {
@@ -84,6 +84,8 @@ class Gate {
     });
     if (passes) {
       exchange.request.annotate('extAuthz', 'not asked');
+      // The backend takes these headers for those of the service.
+      for (const name of service.ownHeaders) exchange.requestHeaders.remove(name);
       return undefined;
     }
     if (typeof failureMode !== 'number') throw new GatewayError('ext_authz_failed', { detail: reason });

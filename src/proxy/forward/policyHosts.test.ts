@@ -130,6 +130,17 @@ describe('the calls of a policy to a host', () => {
     await left;
   });
 
+  test('a call hears the status of an answer that is cut off', async () => {
+    const { host } = await serve((_request, response) => {
+      response.writeHead(403, { 'content-length': '5' });
+      response.write('x', () => response.destroy());
+    });
+    let heard = 0;
+    const asked = ask(host, { onStatus: (status) => (heard = status) });
+    await assert.rejects(asked, { code: 'upstream_reset' });
+    assert.equal(heard, 403);
+  });
+
   test('a call ends with its exchange', async () => {
     const { server, host } = await serve(() => undefined);
     const exchange = new Waiting();

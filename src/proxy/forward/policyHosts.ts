@@ -70,7 +70,7 @@ export const hostOf = (destination: Destination): Host => ({
 /** A call under way. It reads the answer into memory, up to the limit of the call. */
 class PendingCall implements ResponseHandler {
   private readonly request: OwnRequest;
-  private readonly limit: Pick<HostCall, 'timeoutMs' | 'maxBodyBytes'>;
+  private readonly limit: Pick<HostCall, 'timeoutMs' | 'maxBodyBytes' | 'onStatus'>;
   private readonly name: string;
   private readonly resolve: (answer: HostAnswer) => void;
   private readonly reject: (error: GatewayError) => void;
@@ -120,6 +120,7 @@ class PendingCall implements ResponseHandler {
   onHead(head: Head): void {
     this.status = head.status;
     this.headers = head.lines();
+    this.limit.onStatus?.(head.status);
     if (!this.bodiless) this.checkLength(head.contentLength);
   }
 
