@@ -1,4 +1,4 @@
-import { withoutParameters, type HeaderLine } from '../http/index.ts';
+import type { HeaderLine } from '../http/index.ts';
 import { withoutOwnCookies } from './ownCookies.ts';
 import type { Exchange } from './policy.ts';
 
@@ -8,28 +8,17 @@ import type { Exchange } from './policy.ts';
  * @param isWanted gets names in lower case
  */
 export function clientHeaders(
-  { request, requestHeaders, forwardTarget }: Exchange,
+  { request, requestHeaders, clientTarget }: Exchange,
   isWanted: (name: string) => boolean,
 ): readonly HeaderLine[] {
   const pseudo: readonly HeaderLine[] = [
     [':method', request.method],
     [':scheme', request.scheme],
     [':authority', request.authority],
-    [':path', clientTarget({ request, forwardTarget })],
+    [':path', clientTarget],
   ];
   const lines = request.headerLines().filter(([name]) => !requestHeaders.dropsName(name));
   // A policy that takes a cookie out writes the others anew.
   const written = requestHeaders.lines.filter(([name]) => name === 'cookie');
   return withoutOwnCookies([...pseudo, ...lines, ...written].filter(([name]) => isWanted(name)));
-}
-
-/** The target of the client without the credentials that policies took out of its query. */
-export function clientTarget({
-  request: { target },
-  forwardTarget,
-}: Pick<Exchange, 'request' | 'forwardTarget'>): string {
-  // Policies only take parameters out, before another policy rewrites the target.
-  const mark = forwardTarget.indexOf('?');
-  const left = new Set(mark < 0 ? [] : forwardTarget.slice(mark + 1).split('&'));
-  return withoutParameters(target, (pair) => !left.has(pair));
 }

@@ -48,6 +48,7 @@ export class FakeExchange implements Exchange {
   readonly ruleScopes: Exchange['ruleScopes'];
   readonly matchedPrefix: string | undefined;
   forwardTarget: string;
+  clientTarget: string;
   forwardHost: HostRewrite | undefined;
   metadataUrl: ((exchange: Exchange) => string) | undefined;
   readonly requestHeaders = new HeaderEdits();
@@ -80,6 +81,7 @@ export class FakeExchange implements Exchange {
     const { method = 'GET', target = '/', host = 'gateway.test', scheme = 'http' } = fake;
     const lines = (fake.headers ?? []).map(([name, value]): HeaderLine => [name.toLowerCase(), value]);
     this.forwardTarget = target;
+    this.clientTarget = target;
     const mark = target.indexOf('?');
     this.pathReadings = otherReadings(mark < 0 ? target : target.slice(0, mark)) ?? [];
     this.request = {

@@ -441,6 +441,8 @@ export interface Exchange {
   readonly matchedPrefix: string | undefined;
   /** The target for the backend, in origin form: the target of the request until a policy rewrites it. */
   forwardTarget: string;
+  /** The target of the request without the credentials that policies took out of its query. */
+  clientTarget: string;
   /** Absent where no policy says so: the backend then gets its own name or the client's `Host`, as it is configured. */
   forwardHost: HostRewrite | undefined;
   /** Changes to what is sent upstream. */

@@ -31,11 +31,11 @@ export class JsonValues {
 
   /**
    * The values for a request. An expression that fails, or is no JSON, has no value.
-   * @param more members of the context beside those of the request
+   * @param seen changes the context of the expressions
    */
-  of(exchange: Exchange, more?: CelContext): JsonMembers {
+  of(exchange: Exchange, seen = (context: CelContext): CelContext => context): JsonMembers {
     if (this.programs.length === 0) return {};
-    const context = { ...this.contextOf(exchange), ...more };
+    const context = seen(this.contextOf(exchange));
     const values: JsonMembers = {};
     for (const { name, program } of this.programs) {
       const value = evaluate(program, context, exchange, this.what);

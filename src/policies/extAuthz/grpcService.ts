@@ -1,9 +1,10 @@
 import { NotEvaluated } from '../../errors.ts';
-import { clientHeaders, clientTarget } from '../clientHeaders.ts';
+import { clientHeaders } from '../clientHeaders.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { JsonValues, type JsonMembers } from '../attributes/jsonValues.ts';
 import { GrpcServer, type GrpcAnswer } from '../grpcServer.ts';
 import type { Exchange, PolicyTools } from '../policy.ts';
+import { withAskedRequest } from '../seenRequest.ts';
 import type { Decision } from './decision.ts';
 import type { ExtAuthzSettings, GrpcProtocol } from './facts.ts';
 import { failed, type Service } from './service.ts';
@@ -55,7 +56,7 @@ export class GrpcService implements Service {
       id: request.id,
       method: request.method,
       headers: joined(clientHeaders(exchange, (name) => wanted === undefined || wanted.includes(name))),
-      path: clientTarget(exchange),
+      path: exchange.clientTarget,
       host: request.authority,
       scheme: request.scheme,
       protocol: request.version.replace(/^HTTP\/2\.0$/, 'HTTP/2'),
@@ -63,7 +64,7 @@ export class GrpcService implements Service {
       // Bytes that are no text become replacement characters.
       body: this.settings.body?.asBytes === true ? body : body?.toString(),
       context: this.protocol.context,
-      metadata: this.metadata === undefined ? claimsOf(exchange) : objectsOf(this.metadata.of(exchange)),
+      metadata: this.metadata === undefined ? claimsOf(exchange) : objectsOf(this.metadata, exchange),
     };
   }
 }
@@ -82,9 +83,9 @@ const claimsOf = ({ identity }: Exchange): CheckedRequest['metadata'] =>
   identity === undefined ? {} : { [claimsName]: { jwt_payload: identity.claims as JsonMembers } };
 
 /** The protocol has objects alone. */
-const objectsOf = (values: JsonMembers): CheckedRequest['metadata'] =>
+const objectsOf = (metadata: JsonValues, exchange: Exchange): CheckedRequest['metadata'] =>
   Object.fromEntries(
-    Object.entries(values).filter(
+    Object.entries(metadata.of(exchange, (context) => withAskedRequest(context, exchange))).filter(
       (entry): entry is [string, JsonMembers] =>
         typeof entry[1] === 'object' && entry[1] !== null && !Array.isArray(entry[1]),
     ),

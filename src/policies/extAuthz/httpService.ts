@@ -5,10 +5,11 @@ import { answerContext, contextFor } from '../attributes/context.ts';
 import { authorizedAttributes, requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import { JsonValues } from '../attributes/jsonValues.ts';
-import { clientHeaders, clientTarget } from '../clientHeaders.ts';
+import { clientHeaders } from '../clientHeaders.ts';
 import { headerText } from '../fields/headerText.ts';
 import { serverAddress } from '../grpcServer.ts';
 import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
+import { withAskedRequest } from '../seenRequest.ts';
 import { allowedAsIs, deniedReply, type Decision } from './decision.ts';
 import type { ExtAuthzSettings, HttpProtocol } from './facts.ts';
 import { failed, isDecision, NoDecision, type Service } from './service.ts';
@@ -45,7 +46,8 @@ export class HttpService implements Service {
       return program === undefined ? [] : [[name.toLowerCase(), program] as const];
     });
     const all = [...Object.values(this.programs), ...this.added.map(([, program]) => program)];
-    this.contextOf = contextFor(all.filter((one) => one !== undefined));
+    const contextOf = contextFor(all.filter((one) => one !== undefined));
+    this.contextOf = (exchange) => withAskedRequest(contextOf(exchange), exchange);
     this.metadata = new JsonValues(metadata, authorizedAttributes, `${field}.metadata`);
   }
 
@@ -87,9 +89,11 @@ export class HttpService implements Service {
       string,
       unknown
     >;
-    const more = {
-      response: new Map([...response, ['body', new Uint8Array(body)]]),
-    } as unknown as CelContext;
+    const seen = (context: CelContext): CelContext =>
+      ({
+        ...withAskedRequest(context, exchange),
+        response: new Map([...response, ['body', new Uint8Array(body)]]),
+      }) as unknown as CelContext;
     return {
       ...allowedAsIs,
       // A header that the service does not give must not come from the client.
@@ -99,7 +103,7 @@ export class HttpService implements Service {
         name,
         value,
       })),
-      metadata: this.metadata.of(exchange, more),
+      metadata: this.metadata.of(exchange, seen),
     };
   }
 
@@ -129,7 +133,7 @@ export class HttpService implements Service {
 
   private targetOf(exchange: Exchange, context: CelContext): string {
     const { path } = this.programs;
-    return path === undefined ? clientTarget(exchange) : textOf(path, context, exchange, 'path');
+    return path === undefined ? exchange.clientTarget : textOf(path, context, exchange, 'path');
   }
 
   private bodyOf(exchange: Exchange, context: CelContext): Buffer | undefined {

@@ -141,9 +141,10 @@ const present = (text: string | undefined): readonly string[] => (text ? [text] 
 /** A text as `URLSearchParams` writes it. */
 const encoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1);
 
-/** Leaves out parameters of the target for the backend. */
+/** Leaves out parameters of the target for the backend and for servers that policies ask. */
 function dropParameters(exchange: Exchange, isDropped: (pair: string) => boolean): void {
   exchange.forwardTarget = withoutParameters(exchange.forwardTarget, isDropped);
+  exchange.clientTarget = withoutParameters(exchange.clientTarget, isDropped);
 }
 
 /** Bytes beyond ASCII count as blanks, because UTF-8 and Latin-1 have blanks among them. */

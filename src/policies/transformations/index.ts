@@ -19,7 +19,7 @@ import {
   type TransformationsSettings,
 } from './facts.ts';
 import { headerText } from '../fields/headerText.ts';
-import { withClientRequest, withSentRequest } from './seenRequest.ts';
+import { withClientRequest, withSentRequest } from '../seenRequest.ts';
 
 /** Headers of requests and responses by CEL expressions (`transformations` of the format). */
 export const transformations: Policy<TransformationsSettings> = {

@@ -248,6 +248,17 @@ test('expressions about a response see no header that a policy wrote for the bac
   assert.deepEqual(exchange.responseHeaders.apply([]), []);
 });
 
+test('expressions about a response see no key that a policy has taken out of the query', () => {
+  const exchange = new FakeExchange({ target: '/a?key=secret&b=1' });
+  exchange.clientTarget = '/a?b=1';
+  const settings = { response: { set: { 'x-a': 'request.pathAndQuery', 'x-b': 'request.uri' } } };
+  prepared(transformations, settings).onResponse?.(exchange, 200);
+  assert.deepEqual(exchange.responseHeaders.apply([]), [
+    ['x-a', '/a?b=1'],
+    ['x-b', 'http://gateway.test/a?b=1'],
+  ]);
+});
+
 test('expressions draw from the work of the request, and fail where none is left', () => {
   const exchange = new FakeExchange({ headers: [['x-a', 'root']] });
   const steps = prepared(transformations, { request: { set: { 'x-a': 'request.method' } } });

@@ -252,6 +252,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
   user: string | undefined;
   apiKey: ApiKeyHolder | undefined;
   forwardTarget: string;
+  clientTarget: string;
   forwardHost: HostRewrite | undefined;
   signer: RequestSigner | undefined;
   credentials: PlacedCredential[] | undefined;
@@ -335,6 +336,7 @@ export abstract class LiveExchange extends TimedRequest implements Exchange, Htt
     this.connection = connection;
     this.snapshot = snapshot;
     this.forwardTarget = place.target;
+    this.clientTarget = place.target;
     this.startedAt = Date.now();
     this.startedTick = performance.now();
     this.keepAlive = head.http10 ? head.keepAlive && !head.close : !head.close;

@@ -190,6 +190,7 @@ function reachOf(
  */
 export class TargetRequest implements Exchange {
   forwardTarget: string;
+  clientTarget: string;
   forwardHost: Exchange['forwardHost'];
   signer: Exchange['signer'];
   readonly requestHeaders = new HeaderEdits();
@@ -216,6 +217,7 @@ export class TargetRequest implements Exchange {
     const { metadataUrl } = exchange;
     this.metadataUrl = metadataUrl && (() => metadataUrl(exchange));
     this.forwardTarget = path;
+    this.clientTarget = exchange.clientTarget;
     this.request = exchange.request;
     this.passage = exchange.passage;
     this.chosen = exchange.chosen;
