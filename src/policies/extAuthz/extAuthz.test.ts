@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { ownCookieNames } from '../facts.ts';
 import { clientHeaders } from '../clientHeaders.ts';
 import { FakeExchange } from '../exchange.testing.ts';
+import { lengthTag } from '../protobufFields.ts';
 import { deniedReply } from './decision.ts';
 import { extAuthzFacts, extAuthzSchema } from './facts.ts';
 import { decodeDecision } from './wire.ts';
@@ -108,4 +110,16 @@ test('an answer that is no message of the protocol is refused', () => {
   for (const bytes of ['ff', '0a05', '1a031a01ff', '22020aff'])
     assert.throws(() => decodeDecision(Buffer.from(bytes, 'hex')), bytes);
   assert.equal(decodeDecision(Buffer.alloc(0)).kind, 'allowed');
+});
+
+test('an answer with more changes than a request needs is refused', () => {
+  const message = (field: number, bytes: Buffer): Buffer =>
+    Buffer.from(new BinaryWriter().uint32(lengthTag(field)).bytes(bytes).finish());
+  const header = message(1, message(1, Buffer.from('x-a')));
+  const allowed = (field: number, count: number): Buffer =>
+    message(3, Buffer.concat(Array.from({ length: count }, () => message(field, header))));
+  for (const field of [2, 5, 6, 7, 8]) {
+    assert.equal(decodeDecision(allowed(field, 256)).kind, 'allowed');
+    assert.throws(() => decodeDecision(allowed(field, 257)), /more than 256 changes/);
+  }
 });

@@ -149,6 +149,15 @@ export function decodeDecision(bytes: Uint8Array): Decision {
   return { ...allowed, metadata: older ?? metadata };
 }
 
+/** Changes of one kind in an answer. The work for a change grows with their number. */
+const mostChanges = 256;
+
+function put<Change>(list: Change[], change: Change): void {
+  if (list.length === mostChanges)
+    throw new Error(`the answer has more than ${mostChanges} changes of one kind`);
+  list.push(change);
+}
+
 const decodeStruct = (bytes: Uint8Array): JsonObject =>
   toJson(StructSchema, fromBinary(StructSchema, bytes)) as JsonObject;
 
@@ -161,7 +170,7 @@ function decodeDenied(bytes: Uint8Array): Denied['reply'] {
     1: (value) => eachField(value, { 1: (_bytes, code) => (status = code) }),
     2: (value) => {
       const { name, value: content } = decodeChange(value);
-      headers.push([name, content]);
+      put(headers, [name, content]);
     },
     3: (value) => (body = textOf(value)),
   });
@@ -180,12 +189,12 @@ function decodeAllowed(bytes: Uint8Array): [typeof allowedAsIs, JsonObject | und
   const parametersRemoved: string[] = [];
   let metadata: JsonObject | undefined;
   eachField(bytes, {
-    2: (value) => headers.push(decodeChange(value)),
+    2: (value) => put(headers, decodeChange(value)),
     3: (value) => (metadata = decodeStruct(value)),
-    5: (value) => removed.push(textOf(value).toLowerCase()),
-    6: (value) => responseHeaders.push(decodeChange(value)),
-    7: (value) => parametersSet.push(decodePair(value)),
-    8: (value) => parametersRemoved.push(textOf(value)),
+    5: (value) => put(removed, textOf(value).toLowerCase()),
+    6: (value) => put(responseHeaders, decodeChange(value)),
+    7: (value) => put(parametersSet, decodePair(value)),
+    8: (value) => put(parametersRemoved, textOf(value)),
   });
   return [{ ...allowedAsIs, headers, removed, responseHeaders, parametersSet, parametersRemoved }, metadata];
 }
