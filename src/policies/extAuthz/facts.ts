@@ -284,6 +284,12 @@ export const extAuthzFacts = {
           ]),
     ];
   },
+  idleForMcp: (settings) => {
+    const { protocol: spoken } = settings as ExtAuthzSettings;
+    return spoken.kind === 'http' && spoken.includeResponseHeaders.length > 0
+      ? 'protocol.http.includeResponseHeaders'
+      : undefined;
+  },
   crdRules: { protocol: [oneOf('grpc', 'http')] },
   servers: {
     paths: [''],
