@@ -1,13 +1,10 @@
 import { GatewayError } from '../errors.ts';
+import { CallSlots } from './callSlots.ts';
 import type { Exchange, Host, HostAnswer, PolicyTools } from './policy.ts';
 import type { PolicyServer } from './fields/policyServer.ts';
 
-/** Bytes of an answer, and calls in progress, of one server. */
-const most = {
-  operator: { answerBytes: 33_554_432, calls: Number.POSITIVE_INFINITY },
-  // A tenant of a cluster may have written server, policy and clients.
-  tenant: { answerBytes: 4_194_304, calls: 64 },
-} as const;
+/** Bytes of an answer. */
+const mostBytes = { operator: 33_554_432, tenant: 4_194_304 } as const;
 
 /** A gRPC server that a policy calls: one message goes there, and one comes back (gRPC over HTTP/2). */
 export class GrpcServer {
@@ -15,8 +12,8 @@ export class GrpcServer {
   readonly name: string;
   private readonly host: Host;
   private readonly timeoutMs: number;
-  private readonly most: { readonly answerBytes: number; readonly calls: number };
-  private calls = 0;
+  private readonly mostBytes: number;
+  private readonly slots: CallSlots;
 
   /**
    * @param timeoutMs from a call to the end of its answer
@@ -25,7 +22,8 @@ export class GrpcServer {
   constructor({ host, port, tls }: PolicyServer, timeoutMs: number, tools: PolicyTools) {
     this.name = serverAddress({ host, port });
     this.timeoutMs = timeoutMs;
-    this.most = tools.guarded === true ? most.tenant : most.operator;
+    this.mostBytes = tools.guarded === true ? mostBytes.tenant : mostBytes.operator;
+    this.slots = new CallSlots(tools);
     this.host = tools.hosts.use({ host, port, http2: true, ...(tls === undefined ? {} : { tls }) });
   }
 
@@ -41,15 +39,7 @@ export class GrpcServer {
     during: Pick<Exchange, 'onClose' | 'trial'>,
   ): Promise<GrpcAnswer> {
     const { timeoutMs } = this;
-    if (this.calls >= this.most.calls) throw new Error(`${this.most.calls} checks are in progress`);
-    this.calls++;
-    let isCounted = true;
-    const uncount = (): void => {
-      if (isCounted) this.calls--;
-      isCounted = false;
-    };
-    // The call of an exchange that ends first has no result, not even a failure.
-    during.onClose(uncount);
+    const giveBack = this.slots.take(during);
     try {
       const answer = await this.host.ask(
         {
@@ -61,14 +51,14 @@ export class GrpcServer {
           ],
           body: framed(message),
           timeoutMs,
-          maxBodyBytes: this.most.answerBytes,
+          maxBodyBytes: this.mostBytes,
           repeatable: true,
         },
         during,
       );
       return new GrpcAnswer(bodyOf(answer));
     } finally {
-      uncount();
+      giveBack();
     }
   }
 }

@@ -5,6 +5,7 @@ import { answerContext, contextFor } from '../attributes/context.ts';
 import { authorizedAttributes, requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import { JsonValues } from '../attributes/jsonValues.ts';
+import { CallSlots } from '../callSlots.ts';
 import { clientHeaders } from '../clientHeaders.ts';
 import { headerText } from '../fields/headerText.ts';
 import { serverAddress } from '../grpcServer.ts';
@@ -23,6 +24,7 @@ export class HttpService implements Service {
   readonly ownHeaders: readonly string[];
   private readonly settings: ExtAuthzSettings;
   private readonly host: Host;
+  private readonly slots: CallSlots;
   private readonly programs: Readonly<Record<'path' | 'redirect' | 'body', Program | undefined>>;
   private readonly added: readonly (readonly [name: string, program: Program])[];
   private readonly contextOf: (exchange: Exchange) => CelContext;
@@ -35,6 +37,7 @@ export class HttpService implements Service {
     this.name = serverAddress(settings);
     this.ownHeaders = protocol.includeResponseHeaders;
     this.host = tools.hosts.use({ host, port, ...(tls === undefined ? {} : { tls }) });
+    this.slots = new CallSlots(tools);
     const { path, redirect, body, addRequestHeaders, metadata } = protocol;
     this.programs = {
       path: programOf(path, 'path', requestAttributes),
@@ -59,6 +62,7 @@ export class HttpService implements Service {
     const body = this.bodyOf(exchange, context) ?? given;
     let answer: HostAnswer;
     let status: number | undefined;
+    const giveBack = this.slots.take(exchange);
     try {
       answer = await this.host.ask(
         {
@@ -77,6 +81,8 @@ export class HttpService implements Service {
     } catch (error) {
       if (error instanceof NotEvaluated) throw error;
       throw failed(error, status);
+    } finally {
+      giveBack();
     }
     if (!isDecision(answer.status)) throw new NoDecision(`HTTP status ${String(answer.status)}`);
     return answer.status < 300 ? this.allowed(exchange, answer) : this.denied(exchange, context, answer);

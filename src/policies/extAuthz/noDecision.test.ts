@@ -50,3 +50,18 @@ test('an expression of the call without a usable value refuses the request, even
   for (const http of [{ path: 'request.headers["x-no"]' }, { path: '"no path"' }, { body: 'jwt.sub' }])
     await assert.rejects(passing(unasked, { http }), { code: 'ext_authz_failed' }, JSON.stringify(http));
 });
+
+test('the HTTP service of a tenant answers 64 requests at a time, and callers that leave make room', async () => {
+  const ask = () => new Promise<never>(() => undefined);
+  const tools = { ...toolsWith([]), hosts: { use: () => ({ ask }) }, guarded: true };
+  const settings = { host: 'authz.test:1', protocol: { http: {} } };
+  const { onRequest } = prepared(extAuthz, settings, tools);
+  const waiting = Array.from({ length: 64 }, () => new FakeExchange());
+  for (const exchange of waiting) void onRequest?.(exchange);
+  await assert.rejects(Promise.resolve(onRequest?.(new FakeExchange())), { code: 'ext_authz_failed' });
+  for (const { closeListeners } of waiting) for (const listener of closeListeners) listener();
+  let isRefused = false;
+  const last = Promise.resolve(onRequest?.(new FakeExchange())).catch(() => (isRefused = true));
+  await Promise.race([last, new Promise((resolve) => setImmediate(resolve))]);
+  assert.equal(isRefused, false);
+});
