@@ -6,7 +6,8 @@ import type { Steps } from './policy.ts';
 /** The name in a `Set-Cookie` field. A browser sends `=name=value` as `name=value`. */
 const nameThatIsSet = /^[\s=]*([^=;]*)/;
 
-const setsOwn = (line: string): boolean => isOwnCookie(nameThatIsSet.exec(line)?.[1]?.trimEnd() ?? '');
+/** Does a `Set-Cookie` field set such a cookie? */
+export const setsOwn = (line: string): boolean => isOwnCookie(nameThatIsSet.exec(line)?.[1]?.trimEnd() ?? '');
 const mayHoldOwn = (text: string): boolean => ownCookieNames.some((name) => text.includes(name));
 
 /**

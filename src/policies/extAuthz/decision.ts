@@ -2,6 +2,7 @@ import type { HeaderLine, Reply } from '../../http/index.ts';
 import { withoutParameters } from '../../http/index.ts';
 import { tokenPattern, valuePattern } from '../fields/httpText.ts';
 import { refusedRequestHeaders, refusedResponseHeaders } from '../headerModifier/facts.ts';
+import { setsOwn } from '../hideCookies.ts';
 import type { Exchange } from '../policy.ts';
 
 /** A change of a header: `set` takes the place of all lines, `add` joins them, the others look for a line first. */
@@ -62,7 +63,8 @@ export function applyAllowed(exchange: Exchange, allowed: Allowed): void {
   for (const name of removed) if (!refusedRequestHeaders.has(name)) exchange.requestHeaders.remove(name);
   for (const change of headers)
     edit(exchange.requestHeaders, change, exchange.request.header(change.name) !== undefined);
-  for (const change of responseHeaders) edit(exchange.responseHeaders, change, false);
+  for (const change of responseHeaders)
+    if (!setsLogin(change.name, change.value)) edit(exchange.responseHeaders, change, false);
   if (parametersSet.length + parametersRemoved.length > 0)
     exchange.forwardTarget = withParameters(exchange.forwardTarget, parametersSet, parametersRemoved);
 }
@@ -107,11 +109,17 @@ function nameOf(pair: string): string {
   }
 }
 
+/** With the cookie of another login, the client would act as somebody else (`hideCookies.ts`). */
+const setsLogin = (name: string, value: string): boolean => name === 'set-cookie' && setsOwn(value);
+
 /** The response of a service that refuses a request: without fields of its connection and its framing. */
 export function deniedReply(status: number, lines: readonly HeaderLine[], body: string | Buffer): Reply {
   const headers = lines.filter(
     ([name, value]) =>
-      tokenPattern.test(name) && valuePattern.test(value) && !refusedResponseHeaders.has(name),
+      tokenPattern.test(name) &&
+      valuePattern.test(value) &&
+      !refusedResponseHeaders.has(name) &&
+      !setsLogin(name, value),
   );
   return { status, headers, body };
 }

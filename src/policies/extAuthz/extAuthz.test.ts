@@ -5,7 +5,7 @@ import { ownCookieNames } from '../facts.ts';
 import { clientHeaders } from '../clientHeaders.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import { lengthTag } from '../protobufFields.ts';
-import { deniedReply } from './decision.ts';
+import { allowedAsIs, applyAllowed, deniedReply } from './decision.ts';
 import { extAuthzFacts, extAuthzSchema } from './facts.ts';
 import { decodeDecision } from './wire.ts';
 
@@ -122,4 +122,14 @@ test('an answer with more changes than a request needs is refused', () => {
     assert.equal(decodeDecision(allowed(field, 256)).kind, 'allowed');
     assert.throws(() => decodeDecision(allowed(field, 257)), /more than 256 changes/);
   }
+});
+
+test('a service sets no cookie by which the gateway knows a login', () => {
+  const [own = ''] = ownCookieNames;
+  const cookies = ['a=1', `__Host-${own}=sealed; Path=/`].map((value) => ['set-cookie', value] as const);
+  assert.deepEqual(deniedReply(403, cookies, '').headers, [['set-cookie', 'a=1']]);
+  const exchange = new FakeExchange();
+  const responseHeaders = cookies.map(([name, value]) => ({ action: 'add', name, value }) as const);
+  applyAllowed(exchange, { ...allowedAsIs, responseHeaders });
+  assert.deepEqual(exchange.responseHeaders.lines, [['set-cookie', 'a=1']]);
 });
