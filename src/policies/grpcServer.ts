@@ -3,8 +3,10 @@ import { CallSlots } from './callSlots.ts';
 import type { Exchange, Host, HostAnswer, PolicyTools } from './policy.ts';
 import type { PolicyServer } from './fields/policyServer.ts';
 
-/** Bytes of an answer. */
+/** Bytes of an answer that has a whole message of MCP. */
 const mostBytes = { operator: 33_554_432, tenant: 4_194_304 } as const;
+/** Bytes of an answer that is a decision. A larger one would hold up other requests while it is read. */
+export const mostDecisionBytes = 1_048_576;
 
 /** A gRPC server that a policy calls: one message goes there, and one comes back (gRPC over HTTP/2). */
 export class GrpcServer {
@@ -17,12 +19,18 @@ export class GrpcServer {
 
   /**
    * @param timeoutMs from a call to the end of its answer
+   * @param most bytes of an answer, where those for messages are more than enough
    * @throws Error where a file of the TLS settings cannot be used
    */
-  constructor({ host, port, tls }: PolicyServer, timeoutMs: number, tools: PolicyTools) {
+  constructor(
+    { host, port, tls }: PolicyServer,
+    timeoutMs: number,
+    tools: PolicyTools,
+    most = Number.POSITIVE_INFINITY,
+  ) {
     this.name = serverAddress({ host, port });
     this.timeoutMs = timeoutMs;
-    this.mostBytes = tools.guarded === true ? mostBytes.tenant : mostBytes.operator;
+    this.mostBytes = Math.min(most, tools.guarded === true ? mostBytes.tenant : mostBytes.operator);
     this.slots = new CallSlots(tools);
     this.host = tools.hosts.use({ host, port, http2: true, ...(tls === undefined ? {} : { tls }) });
   }

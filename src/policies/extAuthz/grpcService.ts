@@ -2,7 +2,7 @@ import { NotEvaluated } from '../../errors.ts';
 import { clientHeaders } from '../clientHeaders.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { JsonValues, type JsonMembers } from '../attributes/jsonValues.ts';
-import { GrpcServer, type GrpcAnswer } from '../grpcServer.ts';
+import { GrpcServer, mostDecisionBytes, type GrpcAnswer } from '../grpcServer.ts';
 import type { Exchange, PolicyTools } from '../policy.ts';
 import { withAskedRequest } from '../seenRequest.ts';
 import type { Decision } from './decision.ts';
@@ -26,7 +26,7 @@ export class GrpcService implements Service {
   constructor(settings: ExtAuthzSettings, protocol: GrpcProtocol, tools: PolicyTools) {
     this.settings = settings;
     this.protocol = protocol;
-    this.server = new GrpcServer(settings, settings.timeoutMs, tools);
+    this.server = new GrpcServer(settings, settings.timeoutMs, tools, mostDecisionBytes);
     this.name = this.server.name;
     this.metadata =
       protocol.metadata &&

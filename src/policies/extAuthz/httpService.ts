@@ -8,15 +8,12 @@ import { JsonValues } from '../attributes/jsonValues.ts';
 import { CallSlots } from '../callSlots.ts';
 import { clientHeaders } from '../clientHeaders.ts';
 import { headerText } from '../fields/headerText.ts';
-import { serverAddress } from '../grpcServer.ts';
+import { mostDecisionBytes, serverAddress } from '../grpcServer.ts';
 import type { Exchange, Host, HostAnswer, PolicyTools } from '../policy.ts';
 import { withAskedRequest } from '../seenRequest.ts';
 import { allowedAsIs, deniedReply, type Decision } from './decision.ts';
 import type { ExtAuthzSettings, HttpProtocol } from './facts.ts';
 import { failed, isDecision, NoDecision, type Service } from './service.ts';
-
-/** Bytes of an answer. A page for a login is smaller. */
-const mostAnswer = 1_048_576;
 
 /** A service that decides by the status of its answer. */
 export class HttpService implements Service {
@@ -72,7 +69,7 @@ export class HttpService implements Service {
           headers: headers.filter(([name]) => name !== ':authority'),
           ...(body === undefined ? {} : { body }),
           timeoutMs: this.settings.timeoutMs,
-          maxBodyBytes: mostAnswer,
+          maxBodyBytes: mostDecisionBytes,
           repeatable: true,
           onStatus: (known) => (status = known),
         },

@@ -1,13 +1,18 @@
 import type { HeaderEdits, HeaderLine } from '../../http/index.ts';
 import { namesAuthority, refusedResponseHeaders } from '../headerModifier/facts.ts';
+import { setsOwn } from '../hideCookies.ts';
 import { tokenPattern, valuePattern } from '../fields/httpText.ts';
 
-/** The gateway alone writes the host, and headers that frame a message or belong to one connection. */
+/**
+ * The gateway alone writes the host, headers that frame a message or belong to one connection, and cookies by which it
+ * knows a login.
+ */
 const isUsable = ([name, value]: HeaderLine): boolean =>
   tokenPattern.test(name) &&
   valuePattern.test(value) &&
   !refusedResponseHeaders.has(name) &&
-  !namesAuthority(name);
+  !namesAuthority(name) &&
+  !(name === 'set-cookie' && setsOwn(value));
 
 /**
  * Puts the headers of a service in the place of those of the same name.

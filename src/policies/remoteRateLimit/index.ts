@@ -1,6 +1,6 @@
 import { GatewayError, NotEvaluated, type DecidedBy } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
-import { GrpcServer, reasonOf } from '../grpcServer.ts';
+import { GrpcServer, mostDecisionBytes, reasonOf } from '../grpcServer.ts';
 import type { Exchange, Policy } from '../policy.ts';
 import { serverReports } from '../serverReports.ts';
 import { descriptorsOf } from './descriptors.ts';
@@ -20,7 +20,7 @@ export const remoteRateLimit: Policy<RemoteRateLimitSettings> = {
   schema: remoteRateLimitSchema,
   prepare(settings, tools) {
     const { domain, timeoutMs, failureMode } = settings;
-    const server = new GrpcServer(settings, timeoutMs, tools);
+    const server = new GrpcServer(settings, timeoutMs, tools, mostDecisionBytes);
     const descriptors = descriptorsOf(settings.descriptors);
     const tell = serverReports(server.name, tools);
     const isOpen = failureMode === 'failOpen';

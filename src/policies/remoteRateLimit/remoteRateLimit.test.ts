@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { GatewayError, NotEvaluated } from '../../errors.ts';
+import { ownCookieNames } from '../facts.ts';
 import { FakeExchange } from '../exchange.testing.ts';
 import type { HostAnswer, HostCall, PolicyTools, Trial } from '../policy.ts';
 import { prepared, toolsWith } from '../tools.testing.ts';
@@ -142,6 +143,15 @@ test('a service without numbers refuses too, and the log names the domain', asyn
   assert.deepEqual((await run())?.by, { rule: 'path', place: '.descriptors[0]' });
   const bare = await asking(() => answerOf(message({ 1: overCode }))).run();
   assert.deepEqual([bare?.code, bare?.by, bare?.headers], ['rate_limited', { rule: 'domain tests' }, []]);
+});
+
+test('a service sets cookies of the app, and none by which the gateway knows a login', async () => {
+  const cookie = (value: string): Buffer => message({ 1: 'set-cookie', 2: value });
+  const own = `__Host-${ownCookieNames[0]}-x0=sealed`;
+  const exchange = new FakeExchange();
+  const headers = [cookie('a=1'), cookie(own)];
+  await asking(() => answerOf(message({ 1: 1, 3: headers }))).run(exchange);
+  assert.deepEqual(exchange.responseHeaders.lines, [['set-cookie', 'a=1']]);
 });
 
 test('a body of the service above 64 KiB is not sent', async () => {
