@@ -28,6 +28,7 @@ export const accessFieldNames = {
     'credentials',
     'delayMs',
     'expressionLimit',
+    'extAuthz',
     'fault',
     'headersLeftOut',
     'login',
