@@ -19,7 +19,7 @@ test('gRPC, 403 without a decision, and two seconds are what a service has witho
   assert.deepEqual(extAuthzSchema.parse({ host }), {
     host: 'authz.test',
     port: 4446,
-    protocol: { kind: 'grpc', context: {}, metadata: undefined },
+    protocol: { name: 'grpc', context: {}, metadata: undefined },
     timeoutMs: 2_000,
     failureMode: 'deny',
     includeRequestHeaders: undefined,

@@ -15,7 +15,7 @@ import type { PolicyFacts } from '../policyFacts.ts';
 
 /** A service that speaks the external authorization protocol of Envoy, version 3. */
 export interface GrpcProtocol {
-  readonly kind: 'grpc';
+  readonly name: 'grpc';
   readonly context: Readonly<Record<string, string>>;
   /** Name → CEL expression of an object; undefined: the claims of the caller. */
   readonly metadata: Readonly<Record<string, string>> | undefined;
@@ -23,7 +23,7 @@ export interface GrpcProtocol {
 
 /** A service that decides by the status of its answer. All expressions are CEL. */
 export interface HttpProtocol {
-  readonly kind: 'http';
+  readonly name: 'http';
   readonly path: string | undefined;
   readonly redirect: string | undefined;
   readonly body: string | undefined;
@@ -135,9 +135,9 @@ const protocol = z
   .default({ grpc: { context: {} } })
   .transform((given): GrpcProtocol | HttpProtocol => {
     if (given.http === undefined)
-      return { kind: 'grpc', context: given.grpc?.context ?? {}, metadata: given.grpc?.metadata };
+      return { name: 'grpc', context: given.grpc?.context ?? {}, metadata: given.grpc?.metadata };
     const { path, redirect, body, ...lists } = given.http;
-    return { kind: 'http', path, redirect, body, ...lists };
+    return { name: 'http', path, redirect, body, ...lists };
   })
   .meta({ description: 'The protocol of the service; grpc by default.' });
 
@@ -241,7 +241,7 @@ export const extAuthzSchema: z.ZodType<ExtAuthzSettings> = z
   .transform((given, ctx): ExtAuthzSettings => {
     const { host, backend, policies, protocol: spoken, failureMode, includeRequestHeaders } = given;
     const { includeRequestBody: sent } = given;
-    if (spoken.kind === 'http')
+    if (spoken.name === 'http')
       for (const [index, name] of (includeRequestHeaders ?? []).entries())
         if (refusedByHttp(name))
           ctx.addIssue({
@@ -286,7 +286,7 @@ export const extAuthzFacts = {
   },
   idleForMcp: (settings) => {
     const { protocol: spoken } = settings as ExtAuthzSettings;
-    return spoken.kind === 'http' && spoken.includeResponseHeaders.length > 0
+    return spoken.name === 'http' && spoken.includeResponseHeaders.length > 0
       ? 'protocol.http.includeResponseHeaders'
       : undefined;
   },

@@ -16,7 +16,7 @@ export const extAuthz: Policy<ExtAuthzSettings> = {
   prepare(settings, tools) {
     const { protocol } = settings;
     const service: Service =
-      protocol.kind === 'grpc'
+      protocol.name === 'grpc'
         ? new GrpcService(settings, protocol, tools)
         : new HttpService(settings, protocol, tools);
     const gate = new Gate(service, settings, tools);
