@@ -6,8 +6,10 @@ import type { Steps } from './policy.ts';
 /** The name in a `Set-Cookie` field. A browser sends `=name=value` as `name=value`. */
 const nameThatIsSet = /^[\s=]*([^=;]*)/;
 
-/** Does a `Set-Cookie` field set such a cookie? */
-export const setsOwn = (line: string): boolean => isOwnCookie(nameThatIsSet.exec(line)?.[1]?.trimEnd() ?? '');
+const setsOwn = (line: string): boolean => isOwnCookie(nameThatIsSet.exec(line)?.[1]?.trimEnd() ?? '');
+/** Is it a `Set-Cookie` line with such a cookie? With that of another login, the client would act as somebody else. */
+export const setsLogin = ([name, value]: HeaderLine): boolean => name === 'set-cookie' && setsOwn(value);
+
 const mayHoldOwn = (text: string): boolean => ownCookieNames.some((name) => text.includes(name));
 
 /**

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import { compile, isProblem, type CelContext, type Program } from '../../cel/index.ts';
+import type { CelContext, Program } from '../../cel/index.ts';
 import type { ItemCall, McpItem } from '../../mcp/contract.ts';
 import type { Exchange } from '../policy.ts';
+import { compiled } from './compiled.ts';
 import { contextFor, withEveryKind, type CallValues } from './context.ts';
 import { countedAttributes } from './declared.ts';
 import { evaluate } from './evaluate.ts';
@@ -28,8 +29,7 @@ export const namesOf = ({ name }: McpItem, { readNames }: ItemCall): readonly st
  * @throws Error for a key that does not compile
  */
 export function callKeysOf(key: string, what: string): CallKeys {
-  const program = compile(key, countedAttributes);
-  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
+  const program = compiled(key, countedAttributes, what);
   const context = contextOfUse(program);
   const named = kindsIn(program);
   return (exchange, item, call) => {

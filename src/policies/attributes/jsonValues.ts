@@ -1,5 +1,6 @@
-import { compile, isProblem, type CelContext, type Members, type Program } from '../../cel/index.ts';
+import type { CelContext, Members, Program } from '../../cel/index.ts';
 import type { Exchange } from '../policy.ts';
+import { compiled } from './compiled.ts';
 import { contextFor } from './context.ts';
 import { jsonOf } from './endedRequest.ts';
 import { evaluate } from './evaluate.ts';
@@ -21,11 +22,10 @@ export class JsonValues {
    */
   constructor(sources: Readonly<Record<string, string>>, attributes: Members, what: string) {
     this.what = what;
-    this.programs = Object.entries(sources).map(([name, source]) => {
-      const program = compile(source, attributes);
-      if (isProblem(program)) throw new Error(`${what}.${name}: ${program.message}`);
-      return { name, program };
-    });
+    this.programs = Object.entries(sources).map(([name, source]) => ({
+      name,
+      program: compiled(source, attributes, `${what}.${name}`),
+    }));
     this.contextOf = contextFor(this.programs.map(({ program }) => program));
   }
 

@@ -1,6 +1,6 @@
-import { compile, isProblem } from '../../cel/index.ts';
 import { GatewayError } from '../../errors.ts';
 import { rememberIssuedSecrets } from '../../telemetry/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -62,8 +62,7 @@ function textOf(
   problem: (value: string) => string | undefined,
 ): (exchange: Exchange) => string {
   if (text.kind === 'fixed') return () => text.value;
-  const program = compile(text.expression, requestAttributes);
-  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
+  const program = compiled(text.expression, requestAttributes, what);
   const context = contextFor([program]);
   return (exchange) => {
     const value = evaluate(program, context(exchange), exchange, `backendAuth.${what}`);

@@ -1,6 +1,7 @@
-import { celNumber, compile, durationMs, isProblem } from '../../cel/index.ts';
+import { celNumber, durationMs } from '../../cel/index.ts';
 import { GatewayError, NotEvaluated } from '../../errors.ts';
 import { parseDuration } from '../../model/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -38,8 +39,7 @@ function msOf(value: unknown): number | undefined {
 /** @throws Error for an expression that does not compile */
 function lengthOf(duration: Delay): (exchange: Exchange) => number {
   if (duration.kind === 'fixed') return () => duration.ms;
-  const program = compile(duration.source, requestAttributes);
-  if (isProblem(program)) throw new Error(`delay.duration: ${program.message}`);
+  const program = compiled(duration.source, requestAttributes, 'delay.duration');
   const context = contextFor([program]);
   return (exchange) => {
     const value = evaluate(program, context(exchange), exchange, 'delay');

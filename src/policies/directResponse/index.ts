@@ -1,7 +1,8 @@
-import { compile, fromCel, isProblem, type CelContext, type Program } from '../../cel/index.ts';
+import { fromCel, type CelContext, type Program } from '../../cel/index.ts';
 import { GatewayError } from '../../errors.ts';
 import { messageOf } from '../../errorText.ts';
 import type { HeaderLine } from '../../http/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -67,11 +68,7 @@ export const directResponse: Policy<DirectResponseSettings> = {
   },
 };
 
-function program(source: string): Program {
-  const compiled = compile(source, requestAttributes);
-  if (isProblem(compiled)) throw new Error(`expression ${source}: ${compiled.message}`);
-  return compiled;
-}
+const program = (source: string): Program => compiled(source, requestAttributes, `expression ${source}`);
 
 const failure = (one: Program, problem: string): GatewayError =>
   new GatewayError('policy_failed', { detail: `directResponse: ${one.source}: ${problem}` });

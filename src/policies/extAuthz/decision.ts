@@ -1,8 +1,8 @@
 import type { HeaderLine, Reply } from '../../http/index.ts';
 import { withoutParameters } from '../../http/index.ts';
-import { tokenPattern, valuePattern } from '../fields/httpText.ts';
+import { isHeaderLine, shownHeaderName } from '../fields/httpText.ts';
 import { refusedRequestHeaders, refusedResponseHeaders } from '../headerModifier/facts.ts';
-import { setsOwn } from '../hideCookies.ts';
+import { setsLogin } from '../hideCookies.ts';
 import type { Exchange } from '../policy.ts';
 
 /** A change of a header: `set` takes the place of all lines, `add` joins them, the others look for a line first. */
@@ -64,18 +64,16 @@ export function applyAllowed(exchange: Exchange, allowed: Allowed): void {
   for (const change of headers)
     edit(exchange.requestHeaders, change, exchange.request.header(change.name) !== undefined);
   for (const change of responseHeaders)
-    if (!setsLogin(change.name, change.value)) edit(exchange.responseHeaders, change, false);
+    if (!setsLogin([change.name, change.value])) edit(exchange.responseHeaders, change, false);
   if (parametersSet.length + parametersRemoved.length > 0)
     exchange.forwardTarget = withParameters(exchange.forwardTarget, parametersSet, parametersRemoved);
 }
 
 /** @throws Error with a reason that holds no value */
 function check(name: string, value: string, refused: ReadonlySet<string>): void {
-  if (!tokenPattern.test(name) || !valuePattern.test(value) || refused.has(name))
-    throw new Error(`the service set a header that it must not set: ${shownName(name)}`);
+  if (!isHeaderLine([name, value]) || refused.has(name))
+    throw new Error(`the service set a header that it must not set: ${shownHeaderName(name)}`);
 }
-
-const shownName = (name: string): string => name.slice(0, 64).replaceAll(/[^\x20-\x7e]/g, '?');
 
 /** @param hasClient the client sent such a header */
 function edit(
@@ -109,17 +107,10 @@ function nameOf(pair: string): string {
   }
 }
 
-/** With the cookie of another login, the client would act as somebody else (`hideCookies.ts`). */
-const setsLogin = (name: string, value: string): boolean => name === 'set-cookie' && setsOwn(value);
-
 /** The response of a service that refuses a request: without fields of its connection and its framing. */
 export function deniedReply(status: number, lines: readonly HeaderLine[], body: string | Buffer): Reply {
   const headers = lines.filter(
-    ([name, value]) =>
-      tokenPattern.test(name) &&
-      valuePattern.test(value) &&
-      !refusedResponseHeaders.has(name) &&
-      !setsLogin(name, value),
+    (line) => isHeaderLine(line) && !refusedResponseHeaders.has(line[0]) && !setsLogin(line),
   );
   return { status, headers, body };
 }

@@ -1,6 +1,7 @@
-import { compile, fromCel, isProblem, type CelContext, type Members, type Program } from '../../cel/index.ts';
+import { fromCel, type CelContext, type Program } from '../../cel/index.ts';
 import { NotEvaluated } from '../../errors.ts';
 import type { HeaderLine } from '../../http/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { answerContext, contextFor } from '../attributes/context.ts';
 import { authorizedAttributes, requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -37,14 +38,14 @@ export class HttpService implements Service {
     this.slots = new CallSlots(tools);
     const { path, redirect, body, addRequestHeaders, metadata } = protocol;
     this.programs = {
-      path: programOf(path, 'path', requestAttributes),
-      redirect: programOf(redirect, 'redirect', requestAttributes),
-      body: programOf(body, 'body', requestAttributes),
+      path: programOf(path, 'path'),
+      redirect: programOf(redirect, 'redirect'),
+      body: programOf(body, 'body'),
     };
-    this.added = Object.entries(addRequestHeaders).flatMap(([name, source]) => {
-      const program = programOf(source, 'addRequestHeaders', requestAttributes);
-      return program === undefined ? [] : [[name.toLowerCase(), program] as const];
-    });
+    this.added = Object.entries(addRequestHeaders).map(([name, source]) => [
+      name.toLowerCase(),
+      compiled(source, requestAttributes, `${field}.addRequestHeaders`),
+    ]);
     const all = [...Object.values(this.programs), ...this.added.map(([, program]) => program)];
     const contextOf = contextFor(all.filter((one) => one !== undefined));
     this.contextOf = (exchange) => withAskedRequest(contextOf(exchange), exchange);
@@ -151,12 +152,8 @@ export class HttpService implements Service {
 
 const field = 'extAuthz.protocol.http';
 
-function programOf(source: string | undefined, name: string, attributes: Members): Program | undefined {
-  if (source === undefined) return undefined;
-  const program = compile(source, attributes);
-  if (isProblem(program)) throw new Error(`${field}.${name}: ${program.message}`);
-  return program;
-}
+const programOf = (source: string | undefined, name: string): Program | undefined =>
+  source === undefined ? undefined : compiled(source, requestAttributes, `${field}.${name}`);
 
 /** A path, or an address to go to. @throws Error where the expression has no such value */
 function textOf(

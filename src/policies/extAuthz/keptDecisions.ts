@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { celNumber, compile, durationMs, isProblem, scalarText, timeText } from '../../cel/index.ts';
+import { celNumber, durationMs, scalarText, timeText } from '../../cel/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -82,8 +83,7 @@ export class KeptDecisions {
 
 /** The value of an expression; an Error where it fails. */
 function valueOf(source: string, what: string): (exchange: Exchange) => unknown {
-  const program = compile(source, requestAttributes);
-  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
+  const program = compiled(source, requestAttributes, what);
   const contextOf = contextFor([program]);
   return (exchange) => evaluate(program, contextOf(exchange), exchange, what);
 }

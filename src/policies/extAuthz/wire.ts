@@ -3,11 +3,10 @@
  * numbers are the contract with services (envoy/service/auth/v3/external_auth.proto and attribute_context.proto).
  */
 
-import { fromBinary, fromJson, toBinary, toJson, type JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
-import { StructSchema } from '@bufbuild/protobuf/wkt';
 import type { HeaderLine } from '../../http/index.ts';
-import { eachField, lengthTag, textOf } from '../protobufFields.ts';
+import { decodeStruct, eachField, encodeStruct, lengthTag, numberTag, textOf } from '../protobufFields.ts';
 import { allowedAsIs, deniedReply, type Decision, type Denied, type HeaderChange } from './decision.ts';
 
 export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
@@ -57,7 +56,7 @@ export function encodeCheck(request: CheckedRequest): Uint8Array {
   for (const [name, value] of Object.entries(metadata)) {
     const entry = new BinaryWriter();
     text(entry, 1, name);
-    message(entry, 2, toBinary(StructSchema, fromJson(StructSchema, value)));
+    message(entry, 2, encodeStruct(value));
     message(all, 1, entry.finish());
   }
   message(attributes, 11, all.finish());
@@ -125,8 +124,7 @@ function message(writer: BinaryWriter, field: number, bytes: Uint8Array): void {
 
 /** @param value of 0 to 2^53 */
 function number(writer: BinaryWriter, field: number, value: number): void {
-  // The type of a varint is 0.
-  if (value !== 0) writer.uint32(field << 3).int64(value);
+  if (value !== 0) writer.uint32(numberTag(field)).int64(value);
 }
 
 /**
@@ -157,9 +155,6 @@ function put<Change>(list: Change[], change: Change): void {
     throw new Error(`the answer has more than ${mostChanges} changes of one kind`);
   list.push(change);
 }
-
-const decodeStruct = (bytes: Uint8Array): JsonObject =>
-  toJson(StructSchema, fromBinary(StructSchema, bytes)) as JsonObject;
 
 /** `DeniedHttpResponse`. */
 function decodeDenied(bytes: Uint8Array): Denied['reply'] {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { compile, isProblem } from '../../cel/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { countedAttributes } from '../attributes/declared.ts';
 import { countedUnit } from '../fields/countedUnit.ts';
 import { duration } from '../fields/duration.ts';
@@ -57,8 +57,7 @@ export type Limit = LocalRateLimitSettings['limits'][number];
 /** Does the limit count uses of MCP items, rather than requests? @throws Error for a key that does not compile */
 export const countsCalls = ({ key }: Pick<Limit, 'key'>): boolean => {
   if (key === undefined) return false;
-  const program = compile(key, countedAttributes);
-  if (isProblem(program)) throw new Error(`localRateLimit.key: ${program.message}`);
+  const program = compiled(key, countedAttributes, 'localRateLimit.key');
   return program.uses('mcp');
 };
 

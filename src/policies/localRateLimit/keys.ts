@@ -1,4 +1,4 @@
-import { compile, isProblem } from '../../cel/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { keyText } from '../attributes/callKey.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
@@ -28,8 +28,7 @@ export function keysOf(limits: readonly NumberedLimit[]): (exchange: Exchange) =
 function keyOf({ limit: { key }, index }: NumberedLimit): (exchange: Exchange) => string {
   if (key === undefined) return () => '';
   const what = `localRateLimit[${index}].key`;
-  const program = compile(key, requestAttributes);
-  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
+  const program = compiled(key, requestAttributes, what);
   const context = contextFor([program]);
   return (exchange) => keyText(evaluate(program, context(exchange), exchange, what));
 }

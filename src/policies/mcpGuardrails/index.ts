@@ -2,7 +2,7 @@ import { GatewayError, type ErrorCode } from '../../errors.ts';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { HeaderLine } from '../../http/index.ts';
 import type { Checked, CheckedMessage, McpCheck } from '../../mcp/contract.ts';
-import { tokenPattern, valuePattern } from '../fields/httpText.ts';
+import { isHeaderLine, shownHeaderName } from '../fields/httpText.ts';
 import { reasonOf } from '../grpcServer.ts';
 import type { Exchange, Policy, PolicyTools } from '../policy.ts';
 import { mcpGuardrailsSchema, type McpGuardrailsSettings } from './facts.ts';
@@ -109,17 +109,15 @@ function checkedObject(json: string): string {
 
 /** @throws Error for a header that belongs to the gateway, or cannot be sent */
 function checkedHeaders(set: readonly HeaderLine[]): readonly HeaderLine[] {
-  for (const [name, value] of set)
-    if (!tokenPattern.test(name) || !valuePattern.test(value) || ofGateway.test(name))
-      throw new Error(`the processor set a header that it must not set: ${shownName(name)}`);
+  for (const line of set)
+    if (!isHeaderLine(line) || ofGateway.test(line[0]))
+      throw new Error(`the processor set a header that it must not set: ${shownHeaderName(line[0])}`);
   return set;
 }
 
 /** Headers that frame the message, and those of the protocol. */
 const ofGateway =
   /^(?:mcp-.*|accept|accept-encoding|connection|content-.*|expect|host|keep-alive|last-event-id|proxy-connection|te|trailer|transfer-encoding|upgrade)$/;
-
-const shownName = (name: string): string => name.slice(0, 64).replaceAll(/[^\x20-\x7e]/g, '?');
 
 const codes: Readonly<Record<RefusalCode, ErrorCode>> = {
   UNKNOWN: 'mcp_guardrail_denied',

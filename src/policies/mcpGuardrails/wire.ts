@@ -3,11 +3,10 @@
  * numbers are the contract with processors of the format.
  */
 
-import { fromBinary, fromJson, toBinary, toJson, type JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
-import { StructSchema } from '@bufbuild/protobuf/wkt';
 import type { HeaderLine } from '../../http/index.ts';
-import { eachField, lengthTag as tag, textOf } from '../protobufFields.ts';
+import { decodeStruct, eachField, encodeStruct, lengthTag as tag, textOf } from '../protobufFields.ts';
 
 /** The path of a call. */
 export const callPath = {
@@ -53,7 +52,7 @@ export function encodeCheck({ targets, method, metadata, json, headers }: CheckM
   const writer = new BinaryWriter();
   for (const target of targets) writer.uint32(tag(1)).string(target);
   writer.uint32(tag(2)).string(method);
-  writer.uint32(tag(3)).bytes(toBinary(StructSchema, fromJson(StructSchema, metadata)));
+  writer.uint32(tag(3)).bytes(encodeStruct(metadata));
   if (json !== undefined) writer.uint32(tag(4)).bytes(Buffer.from(json));
   for (const [name, value] of headers) {
     const header = new BinaryWriter().uint32(tag(1)).string(name);
@@ -76,7 +75,7 @@ export function decodeAnswer(bytes: Uint8Array): CheckAnswer {
     2: (value) => (verdict = { kind: 'mutated', json: textOf(value) }),
     3: (value) => (verdict = { kind: 'error', ...decodeError(value) }),
     4: (value) => (changes = decodeChanges(value)),
-    5: (value) => (metadata = toJson(StructSchema, fromBinary(StructSchema, value)) as JsonObject),
+    5: (value) => (metadata = decodeStruct(value)),
   });
   if (verdict === undefined) throw new Error('the answer is none of pass, mutated and error');
   return { verdict, ...changes, metadata };

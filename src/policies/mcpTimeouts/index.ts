@@ -1,5 +1,5 @@
-import { compile, isProblem } from '../../cel/index.ts';
 import type { CallTime, ItemCall, McpItem } from '../../mcp/contract.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextOfUse, kindsIn, namesOf } from '../attributes/callKey.ts';
 import { countedAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -57,8 +57,7 @@ const always: Matches = () => 'matches';
 
 /** A condition about tools matches no prompt. @throws Error for a condition that does not compile */
 function matcher(source: string, index: number): Matches {
-  const program = compile(source, countedAttributes);
-  if (isProblem(program)) throw new Error(`mcpTimeouts[${String(index)}].if: ${program.message}`);
+  const program = compiled(source, countedAttributes, `mcpTimeouts[${String(index)}].if`);
   const context = contextOfUse(program);
   const kinds = kindsIn(program);
   const at = { policy: 'mcpTimeouts', rule: source, place: `[${String(index)}].if` };

@@ -1,4 +1,5 @@
-import { celNumber, compile, isProblem, type CelContext, type Program } from '../../cel/index.ts';
+import { celNumber, type CelContext, type Program } from '../../cel/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { jsonOf } from '../attributes/endedRequest.ts';
@@ -31,7 +32,7 @@ const mostHits = 1_000_000_000;
 export function descriptorsOf(
   settings: readonly DescriptorSettings[],
 ): (exchange: Exchange) => readonly Descriptor[] {
-  const all = settings.map(compiled);
+  const all = settings.map(compiledDescriptor);
   const programs = all.flatMap(({ entries, cost, limitOverride }) =>
     [...entries, cost, limitOverride].flatMap((part) => (part === undefined ? [] : [part.program])),
   );
@@ -42,7 +43,7 @@ export function descriptorsOf(
   };
 }
 
-function compiled({ entries, cost, limitOverride }: DescriptorSettings, index: number): Compiled {
+function compiledDescriptor({ entries, cost, limitOverride }: DescriptorSettings, index: number): Compiled {
   const at = `remoteRateLimit.descriptors[${String(index)}]`;
   return {
     index,
@@ -55,11 +56,10 @@ function compiled({ entries, cost, limitOverride }: DescriptorSettings, index: n
   };
 }
 
-function partOf(source: string, what: string): Part {
-  const program = compile(source, requestAttributes);
-  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
-  return { program, what };
-}
+const partOf = (source: string, what: string): Part => ({
+  program: compiled(source, requestAttributes, what),
+  what,
+});
 
 function descriptorOf(
   { index, entries: parts, cost, limitOverride }: Compiled,

@@ -1,18 +1,14 @@
 import type { HeaderEdits, HeaderLine } from '../../http/index.ts';
 import { namesAuthority, refusedResponseHeaders } from '../headerModifier/facts.ts';
-import { setsOwn } from '../hideCookies.ts';
-import { tokenPattern, valuePattern } from '../fields/httpText.ts';
+import { setsLogin } from '../hideCookies.ts';
+import { isHeaderLine, shownHeaderName, valuePattern } from '../fields/httpText.ts';
 
 /**
  * The gateway alone writes the host, headers that frame a message or belong to one connection, and cookies by which it
  * knows a login.
  */
-const isUsable = ([name, value]: HeaderLine): boolean =>
-  tokenPattern.test(name) &&
-  valuePattern.test(value) &&
-  !refusedResponseHeaders.has(name) &&
-  !namesAuthority(name) &&
-  !(name === 'set-cookie' && setsOwn(value));
+const isUsable = (line: HeaderLine): boolean =>
+  isHeaderLine(line) && !refusedResponseHeaders.has(line[0]) && !namesAuthority(line[0]) && !setsLogin(line);
 
 /**
  * Puts the headers of a service in the place of those of the same name.
@@ -23,7 +19,7 @@ export function putHeaders(edits: HeaderEdits, lines: readonly HeaderLine[]): re
   const left: string[] = [];
   for (const line of lines) {
     const [name, value] = line;
-    if (!isUsable(line)) left.push(name.slice(0, 64).replaceAll(/[^\x21-\x7e]/g, '?'));
+    if (!isUsable(line)) left.push(shownHeaderName(name));
     else if (put.has(name)) edits.add(name, value);
     else {
       edits.set(name, value);

@@ -3,9 +3,9 @@
  * (`rls.proto` and `ratelimit.proto` of Envoy). The field numbers are the contract with rate limit services.
  */
 
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { HeaderLine } from '../../http/index.ts';
-import { eachField, lengthTag as tag, textOf } from '../protobufFields.ts';
+import { eachField, lengthTag as tag, numberTag, textOf } from '../protobufFields.ts';
 
 export const callPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 
@@ -52,9 +52,6 @@ export interface LimitStatus {
 
 /** Statuses and headers of an answer that are read; a service has no use for more. */
 const mostOfAKind = 64;
-
-/** The varint tag of a field. */
-const numberTag = (field: number): number => (field << 3) | WireType.Varint;
 
 export function encodeRequest(domain: string, descriptors: readonly Descriptor[]): Uint8Array {
   const writer = new BinaryWriter().uint32(tag(1)).string(domain);

@@ -1,5 +1,5 @@
-import { compile, isProblem, type Members, type Program } from '../../cel/index.ts';
 import { idempotentMethods } from '../../http/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { answerContext, contextFor } from '../attributes/context.ts';
 import { answerAttributes, forwardAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -46,21 +46,15 @@ export const retry: Policy<RetrySettings> = {
   },
 };
 
-function compiled(source: string, attributes: Members): Program {
-  const program = compile(source, attributes);
-  if (isProblem(program)) throw new Error(`retry: expression ${source}: ${program.message}`);
-  return program;
-}
-
 /** An expression that fails is false: nothing is sent twice by mistake. */
 function requestTest(source: string): (exchange: Exchange) => boolean {
-  const program = compiled(source, forwardAttributes);
+  const program = compiled(source, forwardAttributes, `retry: expression ${source}`);
   const context = contextFor([program]);
   return (exchange) => evaluate(program, context(exchange), exchange, 'retry.precondition') === true;
 }
 
 function answerTest(source: string): (exchange: Exchange, answer: AnswerHead) => boolean {
-  const program = compiled(source, answerAttributes);
+  const program = compiled(source, answerAttributes, `retry: expression ${source}`);
   const context = contextFor([program]);
   return (exchange, answer) =>
     evaluate(

@@ -1,6 +1,4 @@
 import {
-  compile,
-  isProblem,
   stepsSpent,
   unknownValue,
   WorkSpent,
@@ -10,6 +8,7 @@ import {
 } from '../../cel/index.ts';
 import { catalogue, GatewayError, type DecidedBy } from '../../errors.ts';
 import type { ItemCall, ItemRefusal, McpItem, ToolNames } from '../../mcp/contract.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextFor, usesPath, withPath, type CallValues, type ContextOf } from '../attributes/context.ts';
 import { toolNamesOf } from './toolNames.ts';
 import { evaluate, expressionWork } from '../attributes/evaluate.ts';
@@ -125,8 +124,7 @@ function prepare(
   attributes: Members,
   { policy, place }: { readonly policy: string; readonly place: string },
 ): Prepared {
-  const program = compile(rule.expression, attributes);
-  if (isProblem(program)) throw new Error(`rule ${rule.expression}: ${program.message}`);
+  const program = compiled(rule.expression, attributes, `rule ${rule.expression}`);
   const label = rule.name ?? labelOf(rule);
   return {
     effect: rule.effect,

@@ -1,4 +1,4 @@
-import { compile, isProblem } from '../../cel/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -9,8 +9,7 @@ export type AffinityKey = (exchange: Exchange) => string | Uint8Array | undefine
 
 /** @throws Error for an expression that does not compile */
 export function affinityKey(source: string): AffinityKey {
-  const program = compile(source, requestAttributes);
-  if (isProblem(program)) throw new Error(`sessionAffinity.source: ${program.message}`);
+  const program = compiled(source, requestAttributes, 'sessionAffinity.source');
   const context = contextFor([program]);
   return (exchange) => {
     const value = evaluate(program, context(exchange), exchange, 'sessionAffinity.source');

@@ -1,4 +1,5 @@
-import { compile, isProblem, newMeter } from '../../cel/index.ts';
+import { newMeter } from '../../cel/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -19,8 +20,7 @@ interface TextReader {
  * @throws Error for an expression that does not compile
  */
 export function textReader(expression: string, what: string): TextReader {
-  const program = compile(expression, requestAttributes);
-  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
+  const program = compiled(expression, requestAttributes, what);
   const context = contextFor([program]);
   return {
     read: (exchange) => textOf(evaluate(program, context(exchange), exchange, what)),

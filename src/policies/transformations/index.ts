@@ -1,4 +1,4 @@
-import { compile, isProblem, type CelContext, type Members, type Program } from '../../cel/index.ts';
+import type { CelContext, Members, Program } from '../../cel/index.ts';
 import { GatewayError } from '../../errors.ts';
 import {
   otherReadings,
@@ -7,6 +7,7 @@ import {
   type HeaderEdits,
   type HttpRequest,
 } from '../../http/index.ts';
+import { compiled } from '../attributes/compiled.ts';
 import { answerContext, contextFor, type ContextOf } from '../attributes/context.ts';
 import { requestAttributes, sentAnswerAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
@@ -66,13 +67,6 @@ function planOf({ add, set, remove }: Changes, side: string, attributes: Members
   const programs = [...plan.add, ...plan.set].map(({ program }) => program);
   const readsRequest = programs.some((program) => program.uses('request'));
   return { ...plan, remove, contextOf: contextFor(programs), readsRequest };
-}
-
-/** @throws Error for an expression that does not compile */
-function compiled(source: string, attributes: Members, what: string): Program {
-  const program = compile(source, attributes);
-  if (isProblem(program)) throw new Error(`${what}: ${program.message}`);
-  return program;
 }
 
 function valuesOf({ add, set }: Plan, context: CelContext, exchange: Exchange): Values {
