@@ -7,17 +7,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect, type AddressInfo } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import {
-  startAuthorization,
-  type AuthorizationService,
-  type Check,
-  type Decision,
-} from '../../examples/policies/extAuthz/service.ts';
+import { startAuthorization, type Check, type Decision } from '../../examples/policies/extAuthz/service.ts';
 import type { DevIdp } from '../../apps/dev-idp/src/index.ts';
 import { launcher } from '../../src/launcher.testing.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 import { until } from '../../src/until.testing.ts';
+import type { UnaryService } from '../../examples/unaryService.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { ask } from './http.testing.ts';
 import { audience, inline, startIdp } from './stage.testing.ts';
@@ -47,7 +43,7 @@ describe('with extAuthz, the gateway', () => {
   let answer: (request: IncomingMessage, response: ServerResponse, body: string) => void;
   let asked: { readonly request: IncomingMessage; readonly body: string }[];
   let forwarded: Forwarded[];
-  let service: AuthorizationService;
+  let service: UnaryService;
   let http: Server;
   let app: Server;
   let idp: DevIdp & AsyncDisposable;

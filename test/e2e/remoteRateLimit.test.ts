@@ -9,11 +9,11 @@ import {
   startRateLimitService,
   type Answer,
   type Question,
-  type RateLimitService,
 } from '../../examples/policies/rateLimitService/service.ts';
 import { RemoteServer } from '../../src/mcp/remoteServer.testing.ts';
 import { authority } from '../../src/proxy/certificates.testing.ts';
 import { until } from '../../src/until.testing.ts';
+import type { UnaryService } from '../../examples/unaryService.ts';
 import { startGateway, type GatewayProcess } from './gateway.testing.ts';
 import { openSession, resultText } from './session.testing.ts';
 
@@ -30,7 +30,7 @@ describe('with remoteRateLimit, the gateway', () => {
   const questions: Question[] = [];
   const reached: IncomingHttpHeaders[] = [];
   let answer: () => Answer | Promise<Answer> = () => ok;
-  let service: RateLimitService;
+  let service: UnaryService;
   /** The same service with TLS. */
   let front: TlsServer;
   let shop: RemoteServer;

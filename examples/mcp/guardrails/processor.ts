@@ -2,9 +2,7 @@
  * A processor for examples/mcp/guardrails.yaml: it refuses orders above the limit of the caller, and hides card numbers
  * in results. Start it with: node examples/mcp/guardrails/processor.ts 4445
  */
-import { fileURLToPath } from 'node:url';
-import grpc from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
+import { serveUnary } from '../../unaryService.ts';
 
 /** A message to check, as `ext_mcp.proto` has it. */
 export interface Check {
@@ -26,11 +24,6 @@ export interface Processor {
   close(): Promise<void>;
 }
 
-interface ExtMcp extends grpc.UntypedServiceImplementation {
-  readonly CheckRequest: grpc.handleUnaryCall<Check, Verdict>;
-  readonly CheckResponse: grpc.handleUnaryCall<Check, Verdict>;
-}
-
 /** Serves checks on loopback. */
 export async function startProcessor(
   port: number,
@@ -39,39 +32,21 @@ export async function startProcessor(
     readonly response: (check: Check) => Verdict | Promise<Verdict>;
   },
 ): Promise<Processor> {
-  const proto = fileURLToPath(new URL('ext_mcp.proto', import.meta.url));
-  const definition = loadSync(proto, { keepCase: true, enums: String });
-  const service = definition['agentgateway.dev.ext_mcp.ExtMcp'] as unknown as grpc.ServiceDefinition<ExtMcp>;
-  const answer =
-    (check: (message: Check) => Verdict | Promise<Verdict>): grpc.handleUnaryCall<Check, Verdict> =>
-    (call, callback) => {
-      const run = async (): Promise<void> => {
-        try {
-          callback(null, await check(call.request));
-        } catch (error) {
-          callback({ code: grpc.status.INTERNAL, details: String(error) });
-        }
-      };
-      void run();
-    };
-  const server = new grpc.Server();
-  server.addService(service, {
-    CheckRequest: answer(checks.request),
-    CheckResponse: answer(checks.response),
-  });
-  const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${String(port)}`, grpc.ServerCredentials.createInsecure(), (error, used) => {
-      if (error === null) resolve(used);
-      else reject(error);
-    });
-  });
+  const service = await serveUnary(
+    port,
+    {
+      proto: new URL('ext_mcp.proto', import.meta.url),
+      name: 'agentgateway.dev.ext_mcp.ExtMcp',
+      options: { enums: String },
+    },
+    { CheckRequest: checks.request, CheckResponse: checks.response },
+  );
   return {
-    port: bound,
-    close: () =>
-      new Promise((resolve) => {
-        server.forceShutdown();
-        resolve();
-      }),
+    port: service.port,
+    close: () => {
+      service.close();
+      return Promise.resolve();
+    },
   };
 }
 

@@ -2,9 +2,7 @@
  * An authorization service for examples/policies/extAuthz.yaml: customers may read, and each learns its plan.
  * Start it with: node examples/policies/extAuthz/service.ts 4446
  */
-import { fileURLToPath } from 'node:url';
-import grpc from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
+import { serveUnary, type UnaryService } from '../../unaryService.ts';
 
 /** The parts of `CheckRequest` that a service reads. */
 export interface Check {
@@ -44,45 +42,20 @@ interface Struct {
 /** `CheckResponse`. */
 export type Decision = object;
 
-export interface AuthorizationService {
-  readonly port: number;
-  close(): void;
-}
-
-interface Authorization extends grpc.UntypedServiceImplementation {
-  readonly Check: grpc.handleUnaryCall<Check, Decision>;
-}
-
 /** Serves decisions on loopback. */
-export async function startAuthorization(
+export const startAuthorization = (
   port: number,
   decide: (check: Check) => Decision | Promise<Decision>,
-): Promise<AuthorizationService> {
-  const proto = fileURLToPath(new URL('external_auth.proto', import.meta.url));
-  const definition = loadSync(proto, { keepCase: true, defaults: true });
-  const service = definition[
-    'envoy.service.auth.v3.Authorization'
-  ] as unknown as grpc.ServiceDefinition<Authorization>;
-  const answer: Authorization['Check'] = (call, callback) => {
-    const run = async (): Promise<void> => {
-      try {
-        callback(null, await decide(call.request));
-      } catch (error) {
-        callback({ code: grpc.status.INTERNAL, details: String(error) });
-      }
-    };
-    void run();
-  };
-  const server = new grpc.Server();
-  server.addService(service, { Check: answer });
-  const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${String(port)}`, grpc.ServerCredentials.createInsecure(), (error, used) => {
-      if (error === null) resolve(used);
-      else reject(error);
-    });
-  });
-  return { port: bound, close: () => server.forceShutdown() };
-}
+): Promise<UnaryService> =>
+  serveUnary(
+    port,
+    {
+      proto: new URL('external_auth.proto', import.meta.url),
+      name: 'envoy.service.auth.v3.Authorization',
+      options: { defaults: true },
+    },
+    { Check: decide },
+  );
 
 const plans: Readonly<Record<string, string>> = { ada: 'gold', bob: 'basic' };
 
@@ -106,7 +79,7 @@ const refusal = (status: number, body: string, headers: readonly object[] = []):
   denied_response: { status: { code: status }, headers, body },
 });
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (import.meta.main) {
   const { port } = await startAuthorization(Number(process.argv[2] ?? 4446), decideByPlan);
   console.log(`decisions at 127.0.0.1:${String(port)}`);
 }

@@ -2,9 +2,7 @@
  * A rate limit service for examples/policies/remoteRateLimit.yaml: each descriptor may have three hits a minute. Start it
  * with: node examples/policies/rateLimitService/service.ts 8081
  */
-import { fileURLToPath } from 'node:url';
-import grpc from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
+import { serveUnary, type UnaryService } from '../../unaryService.ts';
 
 /** A question of a gateway, as `rls.proto` has it. */
 export interface Question {
@@ -19,45 +17,20 @@ export interface Question {
 /** A `RateLimitResponse`. */
 export type Answer = object;
 
-export interface RateLimitService {
-  readonly port: number;
-  close(): void;
-}
-
-interface Methods extends grpc.UntypedServiceImplementation {
-  readonly ShouldRateLimit: grpc.handleUnaryCall<Question, Answer>;
-}
-
 /** Serves questions on loopback. */
-export async function startRateLimitService(
+export const startRateLimitService = (
   port: number,
   decide: (question: Question) => Answer | Promise<Answer>,
-): Promise<RateLimitService> {
-  const proto = fileURLToPath(new URL('rls.proto', import.meta.url));
-  const definition = loadSync(proto, { keepCase: true, enums: String, longs: Number });
-  const service = definition[
-    'envoy.service.ratelimit.v3.RateLimitService'
-  ] as unknown as grpc.ServiceDefinition<Methods>;
-  const answer: Methods['ShouldRateLimit'] = (call, callback) => {
-    const run = async (): Promise<void> => {
-      try {
-        callback(null, await decide(call.request));
-      } catch (error) {
-        callback({ code: grpc.status.INTERNAL, details: String(error) });
-      }
-    };
-    void run();
-  };
-  const server = new grpc.Server();
-  server.addService(service, { ShouldRateLimit: answer });
-  const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${String(port)}`, grpc.ServerCredentials.createInsecure(), (error, used) => {
-      if (error === null) resolve(used);
-      else reject(error);
-    });
-  });
-  return { port: bound, close: () => server.forceShutdown() };
-}
+): Promise<UnaryService> =>
+  serveUnary(
+    port,
+    {
+      proto: new URL('rls.proto', import.meta.url),
+      name: 'envoy.service.ratelimit.v3.RateLimitService',
+      options: { enums: String, longs: Number },
+    },
+    { ShouldRateLimit: decide },
+  );
 
 /**
  * Counts the hits of each descriptor in each minute.
