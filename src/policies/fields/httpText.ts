@@ -11,7 +11,7 @@ export const isHeaderLine = ([name, value]: readonly [string, string]): boolean 
   tokenPattern.test(name) && valuePattern.test(value);
 
 /** The name of a header that another server wrote, in a form for the log. */
-export const shownHeaderName = (name: string): string => name.slice(0, 64).replaceAll(/[^\x20-\x7e]/g, '?');
+export const shownHeaderName = (name: string): string => name.slice(0, 64).replaceAll(/[^\x21-\x7e]/g, '?');
 
 export const headerName = (description = 'Name of a header field.') =>
   z.string().regex(tokenPattern, 'not a header name (RFC 9110 §5.1)').meta({ description });

@@ -34,7 +34,7 @@ export const remoteRateLimit: Policy<RemoteRateLimitSettings> = {
         const reason = reasonOf(error);
         tell(`Rate limit service failed: request ${isOpen ? 'passed' : 'refused'}`, { reason });
         if (isOpen) return undefined;
-        throw new GatewayError('rate_limit_service_failed', { detail: `${server.name}: ${reason}` });
+        throw new GatewayError('rate_limit_service_failed', { detail: reason });
       }
       const left = putAll(exchange, answer);
       if (left.length > 0) tell('Rate limit service set headers that it must not set', { headers: left });
