@@ -5,9 +5,10 @@ import { compiled } from '../attributes/compiled.ts';
 import { contextFor } from '../attributes/context.ts';
 import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
+import type { LengthOfTime } from '../fields/durationOrExpression.ts';
 import { drawn } from '../fields/share.ts';
 import type { Exchange, Policy } from '../policy.ts';
-import { delaySchema, maxDelayMs, type Delay, type DelaySettings } from './facts.ts';
+import { delaySchema, maxDelayMs, type DelaySettings } from './facts.ts';
 
 export const delay: Policy<DelaySettings> = {
   schema: delaySchema,
@@ -37,7 +38,7 @@ function msOf(value: unknown): number | undefined {
 }
 
 /** @throws Error for an expression that does not compile */
-function lengthOf(duration: Delay): (exchange: Exchange) => number {
+function lengthOf(duration: LengthOfTime): (exchange: Exchange) => number {
   if (duration.kind === 'fixed') return () => duration.ms;
   const program = compiled(duration.source, requestAttributes, 'delay.duration');
   const context = contextFor([program]);

@@ -55,6 +55,10 @@ test('settings that cannot work are refused with their place', () => {
     [{ host, cache: { key: ['request.metod'], ttl: '1m' } }, /^cache\.key\.0: request has no member metod/],
     [{ host, cache: { key: ['request.path'], ttl: 'jwt.' } }, /^cache\.ttl/],
     [{ host, cache: { key: ['request.path'] } }, /^cache\.ttl/],
+    [
+      { host, cache: { key: ['request.path'], ttl: '"long"' } },
+      /^cache\.ttl: expected a duration, a timestamp/,
+    ],
     [{ conditional: [] }, /^conditional: known, but not built yet/],
   ] as const)
     assert.match(problems(settings).join('\n'), expected, JSON.stringify(settings));

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { compile, isProblem } from '../../cel/index.ts';
-import { parseDuration } from '../../model/index.ts';
 import { hostAndPort, mayHoldSecret } from '../../schema/index.ts';
 import { authorizedAttributes, requestAttributes } from '../attributes/declared.ts';
 import { oneOf } from '../fields/crdRules.ts';
-import { addProblem, expression, textExpression } from '../fields/expression.ts';
+import { durationOrExpression, type LengthOfTime } from '../fields/durationOrExpression.ts';
+import { expression, textExpression } from '../fields/expression.ts';
 import { headerName } from '../fields/httpText.ts';
 import { headerOrPseudo } from '../fields/headerOrPseudo.ts';
 import { notBuilt } from '../fields/notBuilt.ts';
@@ -33,15 +32,12 @@ export interface HttpProtocol {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** The time for which a decision holds: fixed, or by a CEL expression. */
-export type Lifetime =
-  { readonly kind: 'fixed'; readonly ms: number } | { readonly kind: 'expression'; readonly source: string };
-
 /** Decisions hold for further requests with the same key. */
 export interface CacheSettings {
   /** CEL expressions. */
   readonly key: readonly string[];
-  readonly ttl: Lifetime;
+  /** The time for which a decision holds. */
+  readonly ttl: LengthOfTime;
   readonly maxEntries: number;
 }
 
@@ -141,20 +137,12 @@ const protocol = z
   })
   .meta({ description: 'The protocol of the service; grpc by default.' });
 
-const lifetime = z
-  .string()
-  .min(1)
-  .transform((text, ctx): Lifetime => {
-    const ms = parseDuration(text);
-    if (ms !== undefined) return { kind: 'fixed', ms };
-    const program = compile(text, requestAttributes);
-    if (isProblem(program)) addProblem(ctx, [], program.message, program.offset, program.notBuilt);
-    return { kind: 'expression', source: text };
-  })
-  .meta({
-    description:
-      'Time for which a decision holds, such as `1m`, or a CEL expression of a duration, of a timestamp (`timestamp(extauthz.until)`), or of seconds since the epoch.',
-  });
+const lifetime = durationOrExpression({
+  types: ['google.protobuf.Duration', 'google.protobuf.Timestamp', 'int', 'uint', 'double'],
+  wanted: 'a duration, a timestamp, or a number of seconds since the epoch',
+  description:
+    'Time for which a decision holds, such as `1m`, or a CEL expression of a duration, of a timestamp (`timestamp(extauthz.until)`), or of seconds since the epoch.',
+});
 
 const usualBodyBytes = 8_192;
 

@@ -6,7 +6,8 @@ import { requestAttributes } from '../attributes/declared.ts';
 import { evaluate } from '../attributes/evaluate.ts';
 import type { Exchange, PolicyTools } from '../policy.ts';
 import type { Decision } from './decision.ts';
-import type { CacheSettings, Lifetime } from './facts.ts';
+import type { LengthOfTime } from '../fields/durationOrExpression.ts';
+import type { CacheSettings } from './facts.ts';
 
 /** Bytes of all decisions of one policy, about. */
 const mostBytes = { operator: 33_554_432, tenant: 4_194_304 } as const;
@@ -97,7 +98,7 @@ function keyText(value: unknown): string | undefined {
 }
 
 /** Milliseconds that a decision holds; undefined where the expression has no such value. */
-function lifetimeOf(ttl: Lifetime, now: () => number): (exchange: Exchange) => number | undefined {
+function lifetimeOf(ttl: LengthOfTime, now: () => number): (exchange: Exchange) => number | undefined {
   if (ttl.kind === 'fixed') return () => ttl.ms;
   const read = valueOf(ttl.source, 'extAuthz.cache.ttl');
   return (exchange) => {
