@@ -24,7 +24,7 @@ const header = (key: string, value: string, more: object = {}): object => ({
   ...more,
 });
 
-/** What the app behind the gateway got. */
+/** A request as the app behind the gateway got it. */
 interface Forwarded {
   readonly url: string;
   readonly body: string;

@@ -12,16 +12,17 @@ const mostFraming = 8;
  * @throws GatewayError where it is larger than the limit, broken, or cut off
  */
 export async function holdBody(exchange: LiveExchange, limitBytes: number): Promise<Buffer> {
-  const tooLarge = (): GatewayError => new GatewayError('body_too_large');
-  const held = exchange.heldBody ?? (await gather(exchange, limitBytes, tooLarge));
+  const held = exchange.heldBody ?? (await gather(exchange, limitBytes));
   if (held.payload.length > limitBytes) throw tooLarge();
   exchange.heldBody = held;
-  // Nobody has taken the body yet, as a retry sees it.
+  // A retry asks whether somebody has taken the body: the policy that holds it does not count.
   exchange.consumer = undefined;
   return held.payload;
 }
 
-function gather(exchange: LiveExchange, limitBytes: number, tooLarge: () => GatewayError): Promise<HeldBody> {
+const tooLarge = (): GatewayError => new GatewayError('body_too_large');
+
+function gather(exchange: LiveExchange, limitBytes: number): Promise<HeldBody> {
   const { contentLength, chunked } = exchange.head;
   if (contentLength > limitBytes) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
