@@ -55,6 +55,20 @@ test('a session that was left ends with the last request that has a place, also 
   await ended;
 });
 
+test('a request to a port where nothing listens fails with the reason of the connection', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  const sessions = new Http2Sessions({ host: '127.0.0.1', port }, undefined);
+  t.after(() => sessions.destroy());
+  const channel = new Http2Channel(sessions);
+  channel.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  const [error] = (await once(channel, 'error')) as [NodeJS.ErrnoException];
+  assert.equal(error.code, 'ECONNREFUSED');
+});
+
 interface Exchange {
   readonly channel: Http2Channel;
   /** The session on which its streams begin. */

@@ -44,6 +44,10 @@ export class ChannelError extends Error {
   }
 }
 
+/** A stream that ends with its connection has the error of the connection as its cause, and says nothing itself. */
+const reasonOf = (error: NodeJS.ErrnoException): Error =>
+  error.code === 'ERR_HTTP2_STREAM_CANCEL' && error.cause instanceof Error ? error.cause : error;
+
 /**
  * A connection of HTTP/1.1 to a backend of HTTP/2: each request written to it becomes a stream of a connection that
  * many share, and the answer is read from it as the one of HTTP/1.1 that it stands for.
@@ -293,7 +297,7 @@ export class Http2Channel extends Duplex implements SessionWaiter {
         else stream.close(constants.NGHTTP2_CANCEL);
       }
     });
-    stream.on('error', (error) => this.stream === stream && this.destroy(error));
+    stream.on('error', (error) => this.stream === stream && this.destroy(reasonOf(error)));
     stream.on('close', () => {
       if (this.stream === stream && (stream.rstCode !== constants.NGHTTP2_NO_ERROR || !isWhole()))
         this.destroy(new Error(`reset with ${stream.rstCode ?? 0}`));
