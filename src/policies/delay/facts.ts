@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requestAttributes } from '../attributes/declared.ts';
 import { durationOrExpression } from '../fields/durationOrExpression.ts';
 import { share } from '../fields/share.ts';
 import type { PolicyFacts } from '../policyFacts.ts';
@@ -7,6 +8,7 @@ import type { PolicyFacts } from '../policyFacts.ts';
 export const maxDelayMs = 3_600_000;
 
 const delayText = durationOrExpression({
+  attributes: requestAttributes,
   types: ['string', 'google.protobuf.Duration', 'int', 'uint', 'double'],
   wanted: 'a duration such as duration("2s"), or a number of milliseconds',
   fault: (ms) => (ms <= maxDelayMs ? undefined : 'longer than 1h'),

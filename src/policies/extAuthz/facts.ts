@@ -138,6 +138,7 @@ const protocol = z
   .meta({ description: 'The protocol of the service; grpc by default.' });
 
 const lifetime = durationOrExpression({
+  attributes: requestAttributes,
   types: ['google.protobuf.Duration', 'google.protobuf.Timestamp', 'int', 'uint', 'double'],
   wanted: 'a duration, a timestamp, or a number of seconds since the epoch',
   description:

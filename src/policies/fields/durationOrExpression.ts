@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { compile, isProblem } from '../../cel/index.ts';
+import { compile, isProblem, type Members } from '../../cel/index.ts';
 import { parseDuration } from '../../model/index.ts';
-import { requestAttributes } from '../attributes/declared.ts';
 import { addProblem } from './expression.ts';
 
 /** A length of time, or how it is found for each request. */
@@ -9,6 +8,8 @@ export type LengthOfTime =
   { readonly kind: 'fixed'; readonly ms: number } | { readonly kind: 'expression'; readonly source: string };
 
 interface Expected {
+  /** The values that an expression may use. */
+  readonly attributes: Members;
   /** CEL types of results that say how long, beside `dyn`, of which only the run tells. */
   readonly types: readonly string[];
   /** The same in words. */
@@ -18,8 +19,8 @@ interface Expected {
   readonly description: string;
 }
 
-/** A length of time as text (`2s`), or a CEL expression over the request. */
-export const durationOrExpression = ({ types, wanted, fault, description }: Expected) =>
+/** A length of time as text (`2s`), or a CEL expression. */
+export const durationOrExpression = ({ attributes, types, wanted, fault, description }: Expected) =>
   z
     .string()
     .min(1)
@@ -31,7 +32,7 @@ export const durationOrExpression = ({ types, wanted, fault, description }: Expe
         ctx.addIssue({ code: 'custom', message });
         return z.NEVER;
       }
-      const program = compile(text, requestAttributes);
+      const program = compile(text, attributes);
       if (isProblem(program)) addProblem(ctx, [], program.message, program.offset, program.notBuilt);
       else if (![...types, 'dyn'].includes(program.type))
         addProblem(ctx, [], `expected ${wanted}; this is a ${program.type}`, 0);
